@@ -1,0 +1,1 @@
+//! The daemon, its children and the command line.
