@@ -1,1 +1,9 @@
-//! The daemon, its children and the command line.
+//! The node daemon, its children and the command line of Stint.
+//!
+//! The walk of one command: `cli.rs` parses it, the verb's own file runs it. The walk of one daemon: `daemon.rs` wires
+//! `config`, `admission`, `state`, `enforce` and `device` together, and is the only file that knows them all.
+#![deny(unsafe_code)]
+
+pub mod cli;
+pub mod config;
+pub mod exit;

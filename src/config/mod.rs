@@ -1,0 +1,3 @@
+//! The quota file: parsed once into something that cannot be wrong.
+
+pub mod units;
