@@ -8,3 +8,4 @@
 
 pub mod client;
 pub mod facts;
+pub mod model;
