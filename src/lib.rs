@@ -6,4 +6,6 @@
 
 pub mod cli;
 pub mod config;
+pub mod events;
 pub mod exit;
+pub mod protocol;

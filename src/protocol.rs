@@ -1,0 +1,191 @@
+//! The admin socket: one JSON object a line, both ways. What the CLI (`status`, `top`, `events`, `run`, `demo`) asks and
+//! what the daemon answers (`src/admission/admin.rs`). The node document is in `protocol/node.rs`.
+
+pub mod node;
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Driver;
+use crate::events::Event;
+use crate::exit::{Exit, Failure};
+use node::Node;
+
+/// Name of the admin socket in the run directory.
+pub const SOCKET: &str = "stint.sock";
+
+/// A line from a caller longer than this is an error.
+pub const LONGEST_REQUEST: usize = 64 * 1024;
+
+/// What a caller may ask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// The node document. Answer: `{"ok": {stint.node/v1}}`.
+    Status,
+    /// The event log. Answer: `{"ok": "events"}`, then one `stint.event/v1` a line: those kept, and with `follow` every
+    /// later one until the caller goes. A caller that does not read loses the connection, not the daemon's time.
+    Events { follow: bool },
+    /// Makes the calling process the head of a launch: clients whose chain of parents reaches it belong to `tenant`.
+    /// Answer: `{"ok": Launched}`.
+    Launch(Launch),
+}
+
+/// What `stint run` asks for. Absent: as the caller would have it anyway.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Cap per device as written on the command line, for example `8GiB`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+}
+
+/// What a launch was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launched {
+    pub tenant: String,
+    pub account: String,
+    pub driver: Driver,
+    /// Exact cap of the account on each device.
+    pub devices: Vec<LaunchedDevice>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchedDevice {
+    pub index: u32,
+    pub uuid: String,
+    pub cap_bytes: u64,
+}
+
+/// The first line of every answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer<T> {
+    Ok(T),
+    Error(Refused),
+}
+
+/// Why a request was not done, and the exit code the command ends with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub exit: u8,
+    pub message: String,
+}
+
+/// A caller's end of the admin socket.
+#[derive(Debug)]
+pub struct Connection {
+    stream: BufReader<UnixStream>,
+    path: PathBuf,
+}
+
+impl Connection {
+    /// Connects to the node in `run_dir`. No daemon there: exit 69; not allowed to talk to it: exit 77.
+    pub fn open(run_dir: &Path) -> Result<Connection, Failure> {
+        let path = run_dir.join(SOCKET);
+        match UnixStream::connect(&path) {
+            Ok(stream) => Ok(Connection {
+                stream: BufReader::new(stream),
+                path,
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                Err(Failure::not_permitted(format!(
+                    "{}: permission denied: ask to be in the group of the socket, or use sudo",
+                    path.display()
+                )))
+            }
+            Err(error) => Err(Failure::unreachable(format!(
+                "no daemon answers at {} ({error}): start one with `stint daemon`",
+                path.display()
+            ))),
+        }
+    }
+
+    /// The node as it is now.
+    pub fn status(&mut self) -> Result<Node, Failure> {
+        self.ask(&Request::Status)
+    }
+
+    /// Registers the calling process as the head of a launch.
+    pub fn launch(&mut self, launch: Launch) -> Result<Launched, Failure> {
+        self.ask(&Request::Launch(launch))
+    }
+
+    /// The kept events and, with `follow`, all later ones; the iterator blocks for them. Ends when the daemon does.
+    pub fn events(mut self, follow: bool) -> Result<impl Iterator<Item = Result<Event, Failure>>, Failure> {
+        let _: String = self.ask(&Request::Events { follow })?;
+        Ok(std::iter::from_fn(move || match self.line() {
+            Ok(None) => None,
+            Ok(Some(line)) => Some(serde_json::from_str(&line).map_err(|error| self.broken(error))),
+            Err(failure) => Some(Err(failure)),
+        }))
+    }
+
+    fn ask<T: serde::de::DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
+        let mut line = serde_json::to_string(request).map_err(|error| self.broken(error))?;
+        line.push('\n');
+        self.stream
+            .get_mut()
+            .write_all(line.as_bytes())
+            .map_err(|error| self.broken(error))?;
+        let line = self
+            .line()?
+            .ok_or_else(|| self.broken("it closed the connection"))?;
+        match serde_json::from_str(&line).map_err(|error| self.broken(error))? {
+            Answer::Ok(value) => Ok(value),
+            Answer::Error(Refused { exit, message }) => Err(Failure::new(Exit(exit), message)),
+        }
+    }
+
+    fn line(&mut self) -> Result<Option<String>, Failure> {
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(line)),
+            Err(error) => Err(self.broken(error)),
+        }
+    }
+
+    fn broken(&self, why: impl std::fmt::Display) -> Failure {
+        Failure::unreachable(format!("the daemon at {} broke off: {why}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_answers_are_the_documented_lines() {
+        let line = serde_json::to_string(&Request::Status).unwrap();
+        assert_eq!(line, r#"{"request":"status"}"#);
+        let launch: Request =
+            serde_json::from_str(r#"{"request":"launch","tenant":"a","memory":"8GiB"}"#).unwrap();
+        assert_eq!(
+            launch,
+            Request::Launch(Launch {
+                tenant: Some("a".into()),
+                memory: Some("8GiB".into())
+            })
+        );
+        let refused: Answer<String> = Answer::Error(Refused {
+            exit: 77,
+            message: "no".into(),
+        });
+        assert_eq!(
+            serde_json::to_string(&refused).unwrap(),
+            r#"{"error":{"exit":77,"message":"no"}}"#
+        );
+    }
+
+    #[test]
+    fn no_daemon_is_exit_69() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Connection::open(dir.path()).unwrap_err().exit, Exit::UNREACHABLE);
+    }
+}
