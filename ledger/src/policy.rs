@@ -1,0 +1,89 @@
+//! The policy object: what the daemon grants an account on a device. The daemon writes it, clients map it read-only.
+//!
+//! Read next: `account.rs`, the other object.
+
+use crate::layout::{Header, MAX_GRANULES, Object, bytes_of, granules_within, shareable};
+use crate::sync::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// Whether a request above the cap is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// Requests that do not fit are refused.
+    Enforce = 0,
+    /// Everything is charged and shown, nothing is refused on account of the cap.
+    Observe = 1,
+}
+
+shareable! {
+    /// What one account is granted on one device.
+    #[repr(align(4096))]
+    pub struct Policy {
+        header: Header,
+        /// Granules above which a reservation is refused: the cap, or [`MAX_GRANULES`] in [`Mode::Observe`].
+        pub(crate) limit: AtomicU64,
+        /// The cap as shown to the tenant, in bytes.
+        cap: AtomicU64,
+        /// Expected cost of one context on this device, in bytes; 0 when contexts are not charged.
+        context: AtomicU64,
+        mode: AtomicU32,
+        /// Rounds the line up; words of later versions begin here, zero meaning "absent".
+        reserved: AtomicU32,
+    }
+}
+
+impl Object for Policy {
+    const MAGIC: u64 = u64::from_le_bytes(*b"STNTPLCY");
+    const VERSION: u32 = 1;
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+impl Policy {
+    /// The account's cap on this device in bytes, as the tenant is shown it.
+    #[must_use]
+    pub fn cap(&self) -> u64 {
+        self.cap.load(Relaxed)
+    }
+
+    /// Bytes above which a reservation is refused: the cap rounded down to a granule, or 4 TiB in [`Mode::Observe`].
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        bytes_of(self.limit.load(Acquire))
+    }
+
+    /// Bytes to reserve before a context is made on this device; 0 when contexts are not charged.
+    #[must_use]
+    pub fn context_bytes(&self) -> u64 {
+        self.context.load(Relaxed)
+    }
+
+    /// Whether the cap is enforced.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        if self.mode.load(Relaxed) == Mode::Observe as u32 {
+            Mode::Observe
+        } else {
+            Mode::Enforce
+        }
+    }
+
+    /// Stores cap and mode. In force only after the account's word has moved once more: see `Daemon::set_cap`.
+    pub(crate) fn store_cap(&self, cap_bytes: u64, mode: Mode) {
+        self.cap.store(cap_bytes, Relaxed);
+        self.mode.store(mode as u32, Relaxed);
+        let limit = match mode {
+            Mode::Enforce => granules_within(cap_bytes),
+            Mode::Observe => MAX_GRANULES,
+        };
+        self.limit.store(limit, Release);
+    }
+
+    pub(crate) fn store_context_bytes(&self, bytes: u64) {
+        self.context.store(bytes, Relaxed);
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Policy>() == 4096);
