@@ -1,0 +1,29 @@
+//! What the tests stand on. `artefacts` are the built files, `outcome` is a finished program and the watchdog over it,
+//! `wheels` and `programs` bring third-party headers and compile C, `skip` says what could not be tested.
+
+pub mod artefacts;
+pub mod elf;
+pub mod outcome;
+pub mod skip;
+pub mod wheels;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Cargo's target directory, for what may stay there from one run to the next.
+pub fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .expect("target/tmp has a parent")
+        .to_path_buf()
+}
+
+/// Whether the long form of cases that have one was asked for.
+#[allow(dead_code, reason = "only some sets of tests have a long form")]
+pub fn long() -> bool {
+    std::env::var_os("STINT_TEST_LONG").is_some()
+}

@@ -1,0 +1,8 @@
+//! The integration tests, one binary: `tidy` (rules of the house), `oracle` (the driver table against NVIDIA's headers);
+//! all of them stand on `harness`.
+//!
+//! `cargo xtask test` builds the artefacts first and lists at the end what was skipped; a bare `cargo test` works too.
+
+mod harness;
+mod oracle;
+mod tidy;

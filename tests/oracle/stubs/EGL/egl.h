@@ -1,0 +1,2 @@
+/* The types that cudaEGL.h takes from EGL's headers. */
+typedef int EGLint;
