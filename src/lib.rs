@@ -4,8 +4,12 @@
 //! `config`, `admission`, `state`, `enforce` and `device` together, and is the only file that knows them all.
 #![deny(unsafe_code)]
 
+pub mod admission;
+pub mod artefacts;
 pub mod cli;
 pub mod config;
+pub mod device;
+pub mod enforce;
 pub mod events;
 pub mod exit;
 pub mod protocol;

@@ -1,0 +1,225 @@
+//! A process as the kernel tells it: who it is, since when, whose child. Everything here is read from `/proc` under a
+//! pidfd that is checked afterwards, so that what was read is about that process and no later one with its number.
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+
+/// Parents looked at; a longer chain is cut.
+const LONGEST_CHAIN: usize = 256;
+
+/// One process for as long as the machine runs: a pid alone is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    pub pid: u32,
+    /// Field 22 of `/proc/PID/stat`, in clock ticks since boot.
+    pub start_time: u64,
+}
+
+/// What `/proc/PID/stat` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    pub identity: Identity,
+    pub parent: u32,
+    /// Addresses that change when the process executes another program: start of code, of the stack, of its arguments.
+    /// Zero where we may not look.
+    pub image: [u64; 3],
+}
+
+/// The process with number `pid` now, if there is one.
+pub fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
+    // The name in parentheses may hold anything, also `) `: the last one ends it.
+    let fields: Vec<&str> = text
+        .get(text.rfind(')')? + 1..)?
+        .split_ascii_whitespace()
+        .collect();
+    // `fields[0]` is field 3 of proc_pid_stat(5).
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        identity: Identity {
+            pid,
+            start_time: number(22)?,
+        },
+        parent: u32::try_from(number(4)?).ok()?,
+        image: [
+            number(26).unwrap_or(0),
+            number(28).unwrap_or(0),
+            number(48).unwrap_or(0),
+        ],
+    })
+}
+
+/// Whether the process behind `pidfd` has ended.
+pub fn ended(pidfd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(poll(&mut fds, Some(&now)), Ok(ready) if ready > 0)
+}
+
+/// A descriptor for `identity`; `None` when that process has ended.
+pub fn open(identity: Identity) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(identity.pid).ok()?)?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    // Opened first, compared afterwards: if this is still the same process, the descriptor is its own.
+    (stat(identity.pid)?.identity == identity && !ended(pidfd.as_fd())).then_some(pidfd)
+}
+
+/// The process, its parent, and so on; itself first. A parent that ends meanwhile is replaced by whoever adopts the child.
+pub fn chain(of: Stat) -> Vec<Identity> {
+    let mut chain = vec![of.identity];
+    let mut child = of;
+    while child.parent > 1 && chain.len() < LONGEST_CHAIN {
+        let Some(parent) = stat(child.parent) else {
+            match stat(child.identity.pid) {
+                Some(again) if again.identity == child.identity && again.parent != child.parent => {
+                    child = again;
+                    continue;
+                }
+                _ => break,
+            }
+        };
+        chain.push(parent.identity);
+        child = parent;
+    }
+    chain
+}
+
+/// Name of the program, without its arguments; empty when the process has gone.
+pub fn command(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm"))
+        .unwrap_or_default()
+        .trim_end()
+        .to_string()
+}
+
+/// The process's user (real uid is what it is billed as) and all its groups.
+pub fn credentials(pid: u32) -> Option<(u32, Vec<u32>)> {
+    parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn parse_status(text: &str) -> Option<(u32, Vec<u32>)> {
+    let numbers = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(
+            line.split_ascii_whitespace()
+                .filter_map(|word| word.parse().ok())
+                .collect::<Vec<u32>>(),
+        )
+    };
+    let user = *numbers("Uid:")?.first()?;
+    let mut groups = numbers("Gid:")?;
+    groups.extend(numbers("Groups:").unwrap_or_default());
+    groups.sort_unstable();
+    groups.dedup();
+    Some((user, groups))
+}
+
+/// Whether the process maps one of the files `inodes`, told by device and inode. `None`: we may not look, or it has gone.
+pub fn maps_any(pid: u32, inodes: &[(u64, u64)]) -> Option<bool> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let found = maps.split(|byte| *byte == b'\n').any(|line| {
+        std::str::from_utf8(line)
+            .ok()
+            .or_else(|| first_fields(line))
+            .and_then(mapped_file)
+            .is_some_and(|file| inodes.contains(&file))
+    });
+    Some(found)
+}
+
+/// The part of a line of `maps` before its path, which need not be text.
+fn first_fields(line: &[u8]) -> Option<&str> {
+    let end = line
+        .iter()
+        .position(|byte| !byte.is_ascii())
+        .unwrap_or(line.len());
+    std::str::from_utf8(&line[..end]).ok()
+}
+
+/// Device and inode of a line of `/proc/PID/maps`.
+fn mapped_file(line: &str) -> Option<(u64, u64)> {
+    let mut fields = line.split_ascii_whitespace().skip(3);
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let major = u32::from_str_radix(major, 16).ok()?;
+    let minor = u32::from_str_radix(minor, 16).ok()?;
+    Some((rustix::fs::makedev(major, minor), fields.next()?.parse().ok()?))
+}
+
+/// Whether the process is in the same namespace `kind` (`user`, `pid`) as we are. `None`: we may not look.
+pub fn same_namespace(pid: u32, kind: &str) -> Option<bool> {
+    let theirs = fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok()?;
+    let ours = fs::read_link(format!("/proc/self/ns/{kind}")).ok()?;
+    Some(theirs == ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let text = "7 (a) b (c)) S 3 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 5 6 7 26 27 28 29 30 31 32 33 34 35 36 37 \
+                    38 39 40 41 42 43 44 45 46 47 48 49 50 51";
+        let stat = parse_stat(7, text).unwrap();
+        assert_eq!(
+            stat.identity,
+            Identity {
+                pid: 7,
+                start_time: 4242
+            }
+        );
+        assert_eq!(stat.parent, 3);
+        assert_eq!(stat.image, [26, 28, 48]);
+    }
+
+    #[test]
+    fn this_process_is_itself_and_its_chain_reaches_its_parent() {
+        let me = stat(std::process::id()).unwrap();
+        let chain = chain(me);
+        assert_eq!(chain[0], me.identity);
+        assert!(chain.len() >= 2 || me.parent <= 1);
+        let pidfd = open(me.identity).unwrap();
+        assert!(!ended(pidfd.as_fd()));
+        let later = Identity {
+            start_time: me.identity.start_time + 1,
+            ..me.identity
+        };
+        assert!(open(later).is_none(), "another process that had this number");
+        assert_eq!(same_namespace(me.identity.pid, "pid"), Some(true));
+    }
+
+    #[test]
+    fn an_ended_process_is_told_by_its_descriptor() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        child.wait().unwrap();
+        assert!(ended(pidfd.as_fd()));
+    }
+
+    #[test]
+    fn user_and_groups_are_the_real_ones() {
+        let text = "Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t100\t0\t0\t0\nGroups:\t4 27 \n";
+        assert_eq!(parse_status(text), Some((1000, vec![0, 4, 27, 100])));
+    }
+
+    #[test]
+    fn a_mapped_object_is_seen_in_maps() {
+        let (fd, mapping) = ledger::mapping::create::<ledger::Account>(c"stint-test").unwrap();
+        let file = rustix::fs::fstat(&fd).unwrap();
+        let inode = [(file.st_dev, file.st_ino)];
+        assert_eq!(maps_any(std::process::id(), &inode), Some(true));
+        drop(mapping);
+        assert_eq!(maps_any(std::process::id(), &inode), Some(false));
+    }
+}
