@@ -4,7 +4,8 @@
 //! `cuGetProcAddress`), by the stand-in (exports, implementations) and by the tests (header oracle,
 //! completeness). [`abi`] and [`error`] are the types the rows are written in, [`entry`] holds one
 //! address per symbol of a loaded driver, [`load`] finds the real driver as the dynamic loader would,
-//! and [`run_dir`] says where a node of this machine keeps its sockets.
+//! and [`run_dir`] says where a node of this machine keeps its sockets. [`nvml_table`] and [`nvml`] are
+//! the same for NVML.
 //!
 //! The walk of one allocation starts in `table.rs` and goes on in `shim/src/guard.rs`.
 
@@ -15,6 +16,8 @@ pub mod environment;
 pub mod error;
 pub mod load;
 mod loader_cache;
+pub mod nvml;
+pub mod nvml_table;
 mod row;
 pub mod run_dir;
 pub mod table;
