@@ -17,6 +17,8 @@ pub const MAX_KERNELS: usize = 64;
 pub struct Text<const N: usize>([u8; N]);
 
 impl<const N: usize> Text<N> {
+    pub const EMPTY: Text<N> = Text([0; N]);
+
     /// `text`, cut at the last character boundary that leaves room for a final zero.
     pub fn new(text: &str) -> Text<N> {
         let mut end = text.len().min(N - 1);
@@ -197,6 +199,19 @@ pub struct FaultRow {
     pub sticky: u32,
     /// Host time by which the call is delayed first, in nanoseconds.
     pub delay_ns: u64,
+}
+
+impl FaultRow {
+    /// No fault.
+    pub const NONE: FaultRow = FaultRow {
+        function: Text::EMPTY,
+        process: Text::EMPTY,
+        call: 0,
+        count: 0,
+        code: 0,
+        sticky: 0,
+        delay_ns: 0,
+    };
 }
 
 /// The duration of kernels whose name contains `name`.

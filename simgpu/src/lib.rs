@@ -6,6 +6,11 @@
 //!
 //! The walk of one launch: the front end → `client/mod.rs` → the ring → `server/mod.rs` → `model/mod.rs`.
 
+pub mod catalogue;
 pub mod client;
 pub mod facts;
 pub mod model;
+mod proto;
+pub mod report;
+pub mod server;
+mod shm;

@@ -8,12 +8,40 @@
 //! after, and `NOT_INITIALIZED` (3) in a child forked from the process that connected.
 //!
 //! All times are device time: host `CLOCK_MONOTONIC` nanoseconds divided by the node's time scale.
-//! Next file of the walk: `client/ring.rs` (an entry on its way), then `server/mod.rs`.
+//! Next files of the walk: `client/streams.rs`, `client/ring.rs`, then `server/mod.rs`.
 
-use crate::facts::{DeviceFacts, NodeFacts};
+mod connect;
+mod events;
+mod fault;
+mod host;
+mod kernel;
+mod memory;
+mod observer;
+mod ring;
+mod start;
+mod state;
+mod streams;
+mod wait;
+
+use crate::facts::{Costs, DeviceFacts, NodeFacts, Timing};
+use crate::proto::role;
+use crate::shm::clock::{DeviceClock, host_now, sleep};
+use crate::shm::map::Map;
+use crate::shm::segment::{Board, Segment};
 use driver::{CuResult, CudaError};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use fault::Faults;
+use host::HostFunctions;
+pub use kernel::Kernel;
+use kernel::Noise;
+pub use memory::Memory;
+pub use observer::Observer;
+use ring::Producer;
+pub use start::start;
+use state::State;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Where the node is and how to start one.
 #[derive(Clone, Debug)]
@@ -39,13 +67,13 @@ pub enum ConnectError {
 /// `INVALID_HANDLE` or names a later stream, as with the real driver's handles.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StreamId {
-    pub(crate) index: u16,
-    pub(crate) device: u8,
+    index: u16,
+    device: u8,
 }
 
 /// An event of this process, valid until [`Client::drop_event`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct EventId(pub(crate) u32);
+pub struct EventId(u32);
 
 /// How to wait, from the context's or the event's flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,46 +100,92 @@ pub enum Cost {
     Context,
 }
 
-/// Memory of one device, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Memory {
-    pub capacity: u64,
-    /// Charged by all processes together.
-    pub used: u64,
-    /// Charged by this process.
-    pub mine: u64,
-}
-
-/// A kernel as the timeline knows it: how long one launch takes. Make it once per function.
-#[derive(Debug)]
-pub struct Kernel {
-    pub(crate) ns: u64,
-    pub(crate) warm: std::sync::atomic::AtomicBool,
+impl Cost {
+    fn ns(self, costs: &Costs) -> u64 {
+        match self {
+            Cost::Launch => costs.launch,
+            Cost::Record => costs.record,
+            Cost::Query => costs.query,
+            Cost::Alloc(bytes) => costs.alloc + (bytes >> 20).saturating_mul(costs.alloc_per_mib),
+            Cost::Free => costs.free,
+            Cost::Context => costs.context,
+        }
+    }
 }
 
 /// A connection of this process to its node.
-pub struct Client {}
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+/// What the client and its thread for host functions both hold.
+struct Shared {
+    state: State,
+    null: bool,
+    few_cores: bool,
+    clock: DeviceClock,
+    segment: Map<Segment>,
+    board: Map<Board>,
+    producer: Mutex<Producer>,
+    facts: Box<NodeFacts>,
+    faults: Faults,
+    noise: Noise,
+    kick: OwnedFd,
+    socket: OwnedFd,
+    /// One request at a time.
+    asking: Mutex<()>,
+    host: Mutex<HostFunctions>,
+    /// Memory charged by this process, per device.
+    mine: [AtomicU64; crate::facts::MAX_DEVICES],
+}
 
 impl Client {
-    /// Finds the node at `place` or starts it, and connects. Blocks for at most a few seconds. Call it
+    /// Finds the node at `place` or starts it, and connects. Blocks for at most ten seconds. Call it
     /// once per process, at `cuInit`.
     pub fn connect(place: &Place) -> Result<Client, ConnectError> {
-        unimplemented!("in the next commits")
+        let mut link = connect::establish(place, role::CLIENT)?;
+        let missing = || ConnectError::NoNode(std::io::ErrorKind::UnexpectedEof.into());
+        let kick = link.rest.pop().ok_or_else(missing)?;
+        let segment = link.rest.pop().ok_or_else(missing)?;
+        let segment = Map::open(segment, true).map_err(ConnectError::NoNode)?;
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let shared = Shared {
+            state: State::new().map_err(ConnectError::NoNode)?,
+            null: link.facts.timing() == Timing::Null,
+            few_cores: cores <= 4,
+            clock: DeviceClock::new(link.facts.time_scale),
+            segment,
+            board: link.board,
+            producer: Mutex::default(),
+            faults: Faults::new(link.facts.faults()),
+            noise: Noise::new(link.facts.noise_permille, link.facts.seed ^ link.number),
+            facts: link.facts,
+            kick,
+            socket: link.socket,
+            asking: Mutex::default(),
+            host: Mutex::default(),
+            mine: Default::default(),
+        };
+        Ok(Client {
+            shared: Arc::new(shared),
+        })
     }
 
     /// `Ok` while the connection is usable; else the error every call returns. One load, no system call.
+    #[inline]
     pub fn alive(&self) -> CuResult {
-        unimplemented!("in the next commits")
+        self.shared.state.check()
     }
 
     /// True in a forked child of the process that connected. One load, no system call.
+    #[inline]
     pub fn forked(&self) -> bool {
-        unimplemented!("in the next commits")
+        self.shared.state.is_forked()
     }
 
-    /// What the node is: timing, time scale, driver version, costs.
+    /// What the node is: timing, time scale, driver version, costs. Usable in a forked child too.
     pub fn node(&self) -> &NodeFacts {
-        unimplemented!("in the next commits")
+        &self.shared.facts
     }
 
     /// The devices in ordinal order, 1 to 16 (`CUDA_VISIBLE_DEVICES` is the front end's affair).
@@ -122,252 +196,73 @@ impl Client {
     /// True when a configured fault has taken the device away: calls on it fail with
     /// `DEVICE_UNAVAILABLE` (46), waits for its work end with it. One load.
     pub fn device_lost(&self, device: usize) -> bool {
-        unimplemented!("in the next commits")
+        self.shared.usable(device) == Err(CudaError::DEVICE_UNAVAILABLE)
     }
 
     /// Device time now, in ns.
     pub fn now(&self) -> u64 {
-        unimplemented!("in the next commits")
+        self.shared.clock.now()
     }
 
     /// What the call costs: take the guard first thing in the call, drop it last. The drop waits (spinning
     /// briefly, sleeping when long) until the cost has passed since `spend`. Free in `null` timing.
-    pub fn spend(&self, cost: Cost) -> Spend<'_> {
-        unimplemented!("in the next commits")
+    #[inline]
+    pub fn spend(&self, cost: Cost) -> Spend {
+        if self.shared.null {
+            return Spend { until: 0 };
+        }
+        match cost.ns(&self.shared.facts.costs) {
+            0 => Spend { until: 0 },
+            ns => Spend {
+                until: host_now().saturating_add(self.shared.clock.host_span(ns)),
+            },
+        }
     }
+}
 
-    // ---- memory ----------------------------------------------------------------------------------
-
-    /// Charges `bytes` of the device's capacity to this process; `OUT_OF_MEMORY` when they do not fit,
-    /// and then nothing is charged. Dies with the process. One round trip to the server (none in `null`
-    /// timing, where capacity is checked for this process alone).
-    pub fn charge(&self, device: usize, bytes: u64) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Gives back `bytes`; `INVALID_VALUE` for more than this process has charged.
-    pub fn discharge(&self, device: usize, bytes: u64) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Capacity and use of the device. No system call.
-    pub fn memory(&self, device: usize) -> Memory {
-        unimplemented!("in the next commits")
-    }
-
-    // ---- streams ---------------------------------------------------------------------------------
-
-    /// A new stream of the process's context number `context` on `device` (0: the primary context; each
-    /// other CUcontext its own number). Contexts take turns on a device; streams of one context run side
-    /// by side. `priority` as in CUDA: lower is more urgent. `OUT_OF_MEMORY` beyond 65,536 streams.
-    pub fn stream(&self, device: usize, context: u16, priority: i8) -> Result<StreamId, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    /// Gives the stream up. Its pending work still completes, as `cuStreamDestroy` has it.
-    pub fn drop_stream(&self, stream: StreamId) {
-        unimplemented!("in the next commits")
-    }
-
-    /// Submits a kernel that takes `ns` of device time when it holds `sms` SMs (clamped to 1..=all; fewer
-    /// free ones make it proportionally slower). No system call, unless 1,024 operations are pending on
-    /// the stream: then it blocks until there is room, as a real launch does. `ns` is clamped to a day.
-    pub fn launch(&self, stream: StreamId, ns: u64, sms: u32) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Submits a copy of `ns` (see `DeviceFacts::copy_ns`) on copy engine `engine` (modulo their number).
-    pub fn copy(&self, stream: StreamId, engine: u32, ns: u64) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// What `stream` does from now on comes after everything submitted to `leader` so far. No system
-    /// call. (For the legacy default stream and its like.)
-    pub fn follow(&self, stream: StreamId, leader: StreamId) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Calls `function` on a thread of the client once everything before it on the stream is complete;
-    /// the stream goes on when it returns. A panic of it is swallowed.
-    pub fn host_function(&self, stream: StreamId, function: Box<dyn FnOnce() + Send>) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Waits for everything submitted to the stream.
-    pub fn synchronize(&self, stream: StreamId, wait: Wait) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Waits for everything submitted to any stream of the context, dropped streams included.
-    pub fn synchronize_context(&self, device: usize, context: u16, wait: Wait) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// True when everything submitted to the stream is complete. No system call but, once, a wake-up.
-    pub fn query(&self, stream: StreamId) -> Result<bool, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    // ---- events ----------------------------------------------------------------------------------
-
-    /// A new event, not recorded. `OUT_OF_MEMORY` beyond 1,048,576.
-    pub fn event(&self) -> Result<EventId, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    /// Gives the event up; waits already submitted on it keep their meaning.
-    pub fn drop_event(&self, event: EventId) {
-        unimplemented!("in the next commits")
-    }
-
-    /// The event stands for everything submitted to the stream so far.
-    pub fn record(&self, event: EventId, stream: StreamId) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// What the stream does from now on comes after the event's latest record; nothing if there is none.
-    /// Across contexts and devices too.
-    pub fn wait_event(&self, stream: StreamId, event: EventId) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// True when the event's latest record is complete, or there is none.
-    pub fn event_query(&self, event: EventId) -> Result<bool, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    /// Waits for the event's latest record; returns at once if there is none.
-    pub fn event_synchronize(&self, event: EventId, wait: Wait) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// Nanoseconds of device time from `start` to `end` (negative if they are the other way round):
-    /// `INVALID_HANDLE` if one was never recorded, `NOT_READY` while one is not complete.
-    pub fn event_elapsed(&self, start: EventId, end: EventId) -> Result<i64, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    // ---- kernels ---------------------------------------------------------------------------------
-
-    /// What is known about a kernel of this name: `…sim_spin_us_500…` (also `_ns_`, `_ms_`) says it
-    /// itself, else the node's table, else the node's default (10 us).
-    pub fn kernel(&self, name: &str) -> Kernel {
-        unimplemented!("in the next commits")
-    }
-
-    /// How long this one launch takes: with the node's noise, and longer the first time.
-    pub fn kernel_ns(&self, kernel: &Kernel) -> u64 {
-        unimplemented!("in the next commits")
-    }
-
-    // ---- objects shared between processes ----------------------------------------------------------
-
-    /// Puts a descriptor where every process of the node can fetch it, under an id nobody can guess. It
-    /// is gone when this process dies or [`Client::unshare`]s it.
-    pub fn share(&self, object: BorrowedFd<'_>) -> Result<u64, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    pub fn unshare(&self, id: u64) -> CuResult {
-        unimplemented!("in the next commits")
-    }
-
-    /// A descriptor shared by some process; `INVALID_HANDLE` if there is none of this id.
-    pub fn fetch(&self, id: u64) -> Result<OwnedFd, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    // ---- faults ----------------------------------------------------------------------------------
-
-    /// Call it first thing in every entry point, with the base name: counts the call, delays it if so
-    /// configured, and gives the error it must return at once, if any. One load when no fault is
-    /// configured.
-    pub fn fault(&self, function: &'static str) -> Option<CudaError> {
-        unimplemented!("in the next commits")
+impl Drop for Client {
+    fn drop(&mut self) {
+        // The thread for host functions leaves when it sees this.
+        self.shared.state.lose();
+        if !self.forked() {
+            crate::shm::clock::futex_wake(&self.shared.segment.host_turns);
+        }
     }
 }
 
 /// Guard of [`Client::spend`].
-pub struct Spend<'a> {
-    client: &'a Client,
+#[must_use = "the cost is spent when this is dropped"]
+pub struct Spend {
+    /// Host time; 0: free.
     until: u64,
 }
 
-/// Truth about the node at one moment, by the server. For NVML and `status`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Device time since the node started.
-    pub elapsed_ns: u64,
-    pub time_scale: u32,
-    /// Operations that were published after their device had moved past their stamp.
-    pub late_stamps: u64,
-    pub devices: Vec<DeviceReport>,
-    /// One row per (process, device) that ever held memory or ran work; the dead come last. When very
-    /// many have died, the oldest dead are summed into rows with pid 0.
-    pub processes: Vec<ProcessReport>,
+/// Costs longer than this are slept through, all but the end, in host ns.
+const SLEEP_ABOVE_NS: u64 = 150_000;
+
+impl Drop for Spend {
+    fn drop(&mut self) {
+        if self.until == 0 {
+            return;
+        }
+        loop {
+            let left = self.until.saturating_sub(host_now());
+            match left {
+                0 => return,
+                left if left > SLEEP_ABOVE_NS => sleep(left - SLEEP_ABOVE_NS / 2),
+                left if left > 10_000 => std::thread::yield_now(),
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct DeviceReport {
-    pub capacity_bytes: u64,
-    pub used_bytes: u64,
-    pub high_water_bytes: u64,
-    /// Time during which any kernel ran.
-    pub busy_ns: u64,
-    pub switch_ns: u64,
-    /// Busy share of the last second of device time, in 1/1000.
-    pub busy_permille: u32,
-    /// 1: lost by a configured fault.
-    pub lost: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct ProcessReport {
-    pub pid: i32,
-    pub device: u32,
-    pub used_bytes: u64,
-    pub high_water_bytes: u64,
-    /// Time during which kernels of the process ran. Σ over rows of a device = the device's `busy_ns`.
-    pub busy_ns: u64,
-    pub copy_ns: u64,
-    /// Kernels submitted.
-    pub launches: u64,
-    /// As in [`DeviceReport`], for this process.
-    pub busy_permille: u32,
-    /// 1: the process is dead.
-    pub exited: u32,
-}
-
-/// A connection that only looks: no memory, no streams, not a user of any device. It keeps a node alive.
-pub struct Observer {}
-
-impl Observer {
-    /// As [`Client::connect`].
-    pub fn connect(place: &Place) -> Result<Observer, ConnectError> {
-        unimplemented!("in the next commits")
-    }
-
-    pub fn node(&self) -> &NodeFacts {
-        unimplemented!("in the next commits")
-    }
-
-    pub fn devices(&self) -> &[DeviceFacts] {
-        self.node().devices()
-    }
-
-    pub fn device_lost(&self, device: usize) -> bool {
-        unimplemented!("in the next commits")
-    }
-
-    /// The node's truth now. One round trip.
-    pub fn report(&self) -> Result<Report, CudaError> {
-        unimplemented!("in the next commits")
-    }
-
-    /// As [`Client::fault`], with the NVML name and an `nvmlReturn_t`.
-    pub fn fault(&self, function: &'static str) -> Option<u32> {
-        unimplemented!("in the next commits")
+impl Shared {
+    /// Counts a launch that takes no time.
+    #[inline]
+    fn count_null_launch(&self, device: u8) {
+        if let Some(own) = self.segment.own.get(device as usize) {
+            own.launches.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

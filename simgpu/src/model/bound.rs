@@ -51,6 +51,14 @@ impl Model {
             .max(device.next)
     }
 
+    /// True when operation `seq` of the stream has been submitted and is complete.
+    pub fn is_complete(&self, lane: Lane, seq: u64) -> bool {
+        let Some(stream) = self.stream(lane) else {
+            return false;
+        };
+        seq <= stream.newest && stream.queue.front().is_none_or(|front| seq < front.op.seq)
+    }
+
     /// When a context of the client can hold the device at the earliest.
     fn turn(&self, client: usize, device: &Device) -> Ns {
         let Some(resident) = device.resident.filter(|r| r.client != client) else {

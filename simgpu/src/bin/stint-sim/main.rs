@@ -1,0 +1,237 @@
+//! `stint-sim`: the server of a stand-in node, and the commands about it that `stint sim` runs.
+//!
+//! Exit codes: 0 done, 1 failed, 64 wrong arguments, 69 no node, 77 not permitted, 78 bad faults file.
+
+mod faults;
+mod settings;
+mod show;
+mod units;
+
+use clap::{Args, Parser, Subcommand};
+use settings::Settings;
+use simgpu::client::{ConnectError, Observer, Place, start};
+use simgpu::server::{Config, Place as ServerPlace, Server};
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+#[derive(Parser)]
+#[command(
+    name = "stint-sim",
+    version,
+    about = "The stand-in GPU node: a server that CUDA programs share"
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Start a node that stays until it is stopped
+    Start {
+        #[command(flatten)]
+        at: At,
+        #[command(flatten)]
+        settings: Settings,
+        /// Print what was started as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the node's own truth: memory, busy time and launches of every process, dead ones too
+    Status {
+        #[command(flatten)]
+        at: At,
+        /// Print `stint.sim/v1`
+        #[arg(long)]
+        json: bool,
+    },
+    /// End the node, whoever uses it
+    Stop {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Be the server, in the foreground
+    #[command(hide = true)]
+    Serve {
+        /// Its socket
+        #[arg(long)]
+        socket: PathBuf,
+        /// Stay when nobody is connected
+        #[arg(long)]
+        stay: bool,
+        #[command(flatten)]
+        settings: Settings,
+    },
+}
+
+#[derive(Args)]
+struct At {
+    /// Run directory of the node [default: $STINT_RUN_DIR, else the installed node's, else your own]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+impl At {
+    fn socket(&self) -> PathBuf {
+        let dir = self.run_dir.clone().unwrap_or_else(driver::run_dir::of_sim);
+        std::path::absolute(dir.join(driver::run_dir::SIM_SOCKET)).unwrap_or(dir)
+    }
+}
+
+/// What went wrong, for stderr, and the exit code.
+struct Failure {
+    code: u8,
+    text: String,
+}
+
+fn failure(code: u8, text: impl Into<String>) -> Failure {
+    Failure {
+        code,
+        text: text.into(),
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are errors to clap, too.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(64)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let done = match cli.verb {
+        Verb::Start { at, settings, json } => start_node(&at, &settings, json),
+        Verb::Status { at, json } => status(&at, json),
+        Verb::Stop { at } => stop(&at),
+        Verb::Serve {
+            socket,
+            stay,
+            settings,
+        } => serve(&socket, stay, &settings),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("stint-sim: {}", failure.text);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// How long an unused node stays that nobody started on purpose.
+const LINGER: Duration = Duration::from_secs(10);
+
+fn serve(socket: &std::path::Path, stay: bool, settings: &Settings) -> Result<(), Failure> {
+    let (facts, losses) = settings.node()?;
+    let socket = std::path::absolute(socket).map_err(|e| failure(64, e.to_string()))?;
+    // SAFETY: no other thread runs yet; directories and socket get exactly the modes they ask for.
+    unsafe { libc::umask(0) };
+    let _ = std::env::set_current_dir("/");
+    let place = match ServerPlace::take(&socket) {
+        Ok(place) => place,
+        // Another one was faster: whoever started this one finds that.
+        Err(error) if error.kind() == ErrorKind::AddrInUse => return Ok(()),
+        Err(error) => return Err(failure(1, format!("{}: {error}", socket.display()))),
+    };
+    let linger_ns = (!stay).then_some(LINGER.as_nanos() as u64);
+    let config = Config {
+        facts,
+        sharing: settings.sharing(),
+        losses,
+        linger_ns,
+    };
+    let served = Server::new(place, config).and_then(|mut server| server.run());
+    served.map_err(|error| failure(1, error.to_string()))
+}
+
+fn start_node(at: &At, settings: &Settings, json: bool) -> Result<(), Failure> {
+    // Every mistake is reported here: the server has nowhere to print to.
+    settings.node()?;
+    let socket = at.socket();
+    let place = Place {
+        socket: socket.clone(),
+        server: None,
+    };
+    if Observer::connect(&place).is_ok() {
+        let text = format!(
+            "a node is running at {}; end it with `stint sim stop` first",
+            socket.display()
+        );
+        return Err(failure(1, text));
+    }
+    let program = std::env::current_exe().map_err(|e| failure(1, e.to_string()))?;
+    let mut arguments: Vec<OsString> = ["serve", "--stay", "--socket"].map(OsString::from).into();
+    arguments.push(socket.clone().into_os_string());
+    arguments.extend(settings.to_arguments());
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
+    start(&program, &arguments).map_err(|e| failure(1, format!("{}: {e}", program.display())))?;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match Observer::connect(&place) {
+            Ok(observer) if json => return show::json(&observer),
+            Ok(observer) => {
+                for (i, device) in observer.devices().iter().enumerate() {
+                    println!("device {i}: {}, {}", device.name.as_str(), device.uuid_text());
+                }
+                println!("stand-in node at {}", socket.display());
+                return Ok(());
+            }
+            Err(error) if Instant::now() > deadline => return Err(unreachable(error, &socket)),
+            Err(_) => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+fn status(at: &At, json: bool) -> Result<(), Failure> {
+    let socket = at.socket();
+    let place = Place {
+        socket: socket.clone(),
+        server: None,
+    };
+    let observer = Observer::connect(&place).map_err(|error| unreachable(error, &socket))?;
+    if json {
+        show::json(&observer)
+    } else {
+        show::table(&observer)
+    }
+}
+
+fn stop(at: &At) -> Result<(), Failure> {
+    let socket = at.socket();
+    let place = Place {
+        socket: socket.clone(),
+        server: None,
+    };
+    let observer = match Observer::connect(&place) {
+        Ok(observer) => observer,
+        // Already so.
+        Err(ConnectError::NoNode(_)) => return Ok(()),
+        Err(error) => return Err(unreachable(error, &socket)),
+    };
+    observer
+        .stop()
+        .map_err(|error| failure(77, format!("the node at {}: {error}", socket.display())))
+}
+
+fn unreachable(error: ConnectError, socket: &std::path::Path) -> Failure {
+    let socket = socket.display();
+    match error {
+        ConnectError::NoNode(error) => failure(
+            69,
+            format!("no stand-in node at {socket}: {error}; start one with `stint sim start`"),
+        ),
+        ConnectError::Version => failure(69, format!("the node at {socket} is of another version")),
+        ConnectError::Untrusted => failure(
+            77,
+            format!("the directory of {socket} belongs to somebody else or others may write to it"),
+        ),
+    }
+}
