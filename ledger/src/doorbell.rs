@@ -29,13 +29,12 @@ pub struct Seen(u32);
 
 impl Doorbell {
     /// A bell of the caller's own, to be woken by its other threads.
-    #[cfg(not(loom))]
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Doorbell {
             rings: AtomicU32::new(0),
             asleep: AtomicU32::new(0),
-            line: [const { AtomicU32::new(0) }; 14],
+            line: core::array::from_fn(|_| AtomicU32::new(0)),
         }
     }
 
@@ -56,7 +55,7 @@ impl Doorbell {
     }
 
     /// Says that the caller is about to sleep unless the count moved past `seen`; false when it did already.
-    fn announce(&self, seen: Seen) -> bool {
+    pub(crate) fn announce(&self, seen: Seen) -> bool {
         self.asleep.store(1, Relaxed);
         fence(SeqCst);
         self.rings.load(Relaxed) == seen.0
@@ -71,6 +70,11 @@ impl Doorbell {
 
     #[cfg(loom)]
     fn wake(&self) {}
+
+    #[cfg(all(test, loom))]
+    pub(crate) fn nobody_sleeps(&self) -> bool {
+        self.asleep.load(Relaxed) == 0
+    }
 }
 
 /// How a [`wait`] ended.
@@ -91,7 +95,6 @@ pub fn wait(bells: &[(&Doorbell, Seen)], timeout: core::time::Duration) -> Woken
     sleep::on(bells, timeout)
 }
 
-#[cfg(not(loom))]
 impl Default for Doorbell {
     fn default() -> Self {
         Self::new()

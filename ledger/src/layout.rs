@@ -99,6 +99,7 @@ pub enum HeaderError {
 
 impl Header {
     /// Fills in the header of a new object `T`.
+    #[cfg(not(loom))]
     pub(crate) fn write<T: Object>(&self) {
         self.version.store(T::VERSION, Relaxed);
         self.size.store(size_of::<T>() as u64, Relaxed);

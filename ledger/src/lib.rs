@@ -12,19 +12,29 @@
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 pub mod account;
+#[cfg(all(test, not(loom)))]
+mod checker;
+pub mod client;
+pub mod daemon;
 pub mod doorbell;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod mapping;
+#[cfg(all(test, loom))]
+mod models;
 pub mod operation;
 pub mod policy;
 pub mod recovery;
 pub mod ring;
 pub mod slot;
+#[cfg(test)]
+mod small;
 pub mod sync;
 pub mod wire;
 
-pub use account::{Account, Client, Daemon};
+pub use account::Account;
+pub use client::Client;
+pub use daemon::Daemon;
 pub use layout::{Object, Shareable};
 #[cfg(not(loom))]
 pub use mapping::{Mapping, View};

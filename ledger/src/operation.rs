@@ -55,6 +55,8 @@ pub enum Point {
     Help,
     /// Read the limit; after the word, so that a word seen after a cap change is judged by the new cap.
     ReadLimit,
+    /// Read the word again before refusing: amount and limit are of one instant only if it did not change.
+    ConfirmFull,
     /// Replace the word: the instant at which the operation takes effect.
     Commit,
     /// Write charge and number into `state`.
@@ -81,7 +83,7 @@ pub enum Point {
 
 impl Point {
     /// All points, in order.
-    pub const ALL: [Point; 18] = [
+    pub const ALL: [Point; 19] = [
         Point::ReadState,
         Point::Announce,
         Point::ReadWord,
@@ -89,6 +91,7 @@ impl Point {
         Point::ConfirmWord,
         Point::Help,
         Point::ReadLimit,
+        Point::ConfirmFull,
         Point::Commit,
         Point::Record,
         Point::Withdraw,
@@ -148,6 +151,7 @@ pub struct Operation {
     number: u64,
     word: u64,
     committed: u64,
+    limit: u64,
     outcome: Outcome,
 }
 
@@ -167,6 +171,7 @@ impl Operation {
             number: 0,
             word: 0,
             committed: 0,
+            limit: 0,
             outcome: Outcome::Contended,
         }
     }
@@ -236,12 +241,20 @@ impl Operation {
                 }
             }
             Point::ReadLimit => {
-                let limit = table.limit().load(Acquire).min(MAX_GRANULES);
-                let used = used_in(self.word);
-                if used + self.delta.unsigned_abs() > limit {
-                    self.fail(Outcome::Refused { used, limit });
+                self.limit = table.limit().load(Acquire).min(MAX_GRANULES);
+                let fits = used_in(self.word) + self.delta.unsigned_abs() <= self.limit;
+                self.point = if fits { Point::Commit } else { Point::ConfirmFull };
+            }
+            Point::ConfirmFull => {
+                let again = table.word().load(Acquire);
+                if again == self.word {
+                    self.fail(Outcome::Refused {
+                        used: used_in(again),
+                        limit: self.limit,
+                    });
                 } else {
-                    self.point = Point::Commit;
+                    self.word = again;
+                    self.retry(Point::ReadCommitted);
                 }
             }
             Point::Commit => {
@@ -309,6 +322,18 @@ impl Operation {
             self.point = from;
             core::hint::spin_loop();
         }
+    }
+
+    /// For the checker: as many retries as at first.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn refill(&mut self, retries: u32) {
+        self.retries = retries;
+    }
+
+    /// For the checker: makes `elsewhere` look like the word that was read.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn confirm_nothing(&self, elsewhere: &AtomicU64) {
+        elsewhere.store(self.word, Relaxed);
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Recovery: what the daemon does with the slot of a client that died, at whichever step.
 //!
-//! Read next: `account.rs`, where the daemon calls it.
+//! Read next: `ring.rs`, the other thing a client leaves behind.
 //!
 //! First the operation the dead client left unfinished is settled *in place*: recorded if it took effect, withdrawn if not.
 //! Either is one store whose repetition changes nothing. Then the charge is given back by an ordinary operation in the dead
@@ -154,6 +154,14 @@ impl Recovery {
             }
         }
         None
+    }
+
+    /// For the checker: as many retries as at first.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn refill(&mut self, retries: u32) {
+        if let Some(operation) = &mut self.release {
+            operation.refill(retries);
+        }
     }
 
     /// Nothing is in progress in the slot any more: give its charge back.

@@ -151,6 +151,21 @@ pub struct Drained {
 }
 
 impl Ring {
+    /// An empty ring, for the models.
+    #[cfg(all(test, loom))]
+    pub(crate) fn new() -> Self {
+        let zero = |_| AtomicU32::new(0);
+        Ring {
+            head: zero(0),
+            head_line: core::array::from_fn(zero),
+            tail: zero(0),
+            tail_pad: zero(0),
+            dropped: AtomicU64::new(0),
+            tail_line: core::array::from_fn(|_| AtomicU64::new(0)),
+            records: core::array::from_fn(|_| core::array::from_fn(|_| AtomicU64::new(0))),
+        }
+    }
+
     /// Posts `event`; false when the ring was full, in which case the event is only counted. One producer at a time.
     pub(crate) fn post(&self, event: Event) -> bool {
         let tail = self.tail.load(Relaxed);

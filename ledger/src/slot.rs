@@ -91,10 +91,10 @@ shareable! {
         pub(crate) pending: AtomicU64,
         /// Pid of the owner, 0 when vacant.
         pub(crate) owner: AtomicU64,
-        reserved: [AtomicU64; 5],
+        pub(crate) reserved: [AtomicU64; 5],
         /// Full number of the latest operation known to have been committed; on a line of its own because others write it.
         pub(crate) committed: AtomicU64,
-        reserved_too: [AtomicU64; 7],
+        pub(crate) reserved_too: [AtomicU64; 7],
     }
 }
 
