@@ -1,10 +1,15 @@
-//! What the tests stand on. `artefacts` are the built files, `outcome` is a finished program and the watchdog over it,
-//! `wheels` and `programs` bring third-party headers and compile C, `skip` says what could not be tested.
+//! What the tests stand on. `artefacts` are the built files, `node` is a private node made of them, `session` a program that is
+//! told its steps, `outcome` a finished program and the watchdog over it. `wheels` and `programs` bring third-party
+//! headers and compile C, `skip` says what could not be tested.
 
 pub mod artefacts;
 pub mod elf;
+pub mod node;
 pub mod outcome;
+pub mod programs;
+pub mod session;
 pub mod skip;
+pub mod wait;
 pub mod wheels;
 
 use std::path::{Path, PathBuf};

@@ -92,6 +92,17 @@ impl Running {
         self.child.id()
     }
 
+    /// Everything it wrote if it has ended by itself already.
+    pub fn ended(&mut self) -> Option<Outcome> {
+        let status = self.child.try_wait().ok().flatten()?;
+        let (stdout, stderr) = self.output();
+        Some(Outcome {
+            code: code(status),
+            stdout,
+            stderr,
+        })
+    }
+
     /// Waits for the end; a program that hangs is killed and fails the test, `what` says which.
     #[track_caller]
     pub fn finish(mut self, what: &str) -> Outcome {

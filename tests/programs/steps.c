@@ -1,0 +1,125 @@
+/* Does what it is told, one line of stdin at a time, and answers each with one line: the CUDA error, then values.
+ * A test drives several of these and thereby fixes the order of their steps.
+ *
+ *   init                 cuInit
+ *   context D            makes device D's primary context current
+ *   release D            gives it back
+ *   total D              -> error bytes
+ *   uuid D               -> error, 16 numbers
+ *   count                -> error devices
+ *   info                 -> error free total
+ *   alloc|pitch|managed|async|pool|vmm BYTES   -> error slot
+ *   free SLOT            by the call that belongs to it
+ *   freeraw NUMBER       cuMemFree of any value
+ *   churn N BYTES        N times alloc and free -> first error, how many pairs succeeded
+ *   launch N             N launches of a 10-us kernel, then waits for them
+ *   exit|_exit|abort|exec    ends in that way */
+#include "driver.h"
+#include <unistd.h>
+
+enum { SLOTS = 65536 };
+static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; } slots[SLOTS];
+static int used;
+static CUmemoryPool pool;
+static int device;
+
+static int allocate(const char *how, size_t bytes)
+{
+    CUdeviceptr pointer = 0;
+    CUmemHandle handle = 0;
+    size_t pitch;
+    int error;
+    if (!strcmp(how, "alloc")) error = cuMemAlloc_v2(&pointer, bytes);
+    else if (!strcmp(how, "pitch")) error = cuMemAllocPitch_v2(&pointer, &pitch, 1 << 20, bytes >> 20, 16);
+    else if (!strcmp(how, "managed")) error = cuMemAllocManaged(&pointer, bytes, CU_MEM_ATTACH_GLOBAL);
+    else if (!strcmp(how, "async")) error = cuMemAllocAsync(&pointer, bytes, NULL);
+    else if (!strcmp(how, "pool")) {
+        CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
+        error = pool ? 0 : cuMemPoolCreate(&pool, &properties);
+        if (!error) error = cuMemAllocFromPoolAsync(&pointer, bytes, pool, NULL);
+    } else {
+        CUmemAllocationProp properties = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
+        error = cuMemCreate(&handle, bytes, &properties, 0);
+    }
+    if (error) { printf("%d\n", error); return error; }
+    if (used == SLOTS) { fprintf(stderr, "out of slots\n"); exit(99); }
+    slots[used].kind = how[0];
+    slots[used].pointer = pointer;
+    slots[used].bytes = bytes;
+    slots[used].handle = handle;
+    printf("0 %d\n", used++);
+    return 0;
+}
+
+static int give_back(int slot)
+{
+    char kind = slots[slot].kind;
+    if (kind == 'v') return cuMemRelease(slots[slot].handle);
+    /* "async" and "alloc" begin alike; an asynchronous block may be freed either way, and a pool's too */
+    return cuMemFree_v2(slots[slot].pointer);
+}
+
+static const char kernel[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry sim_spin_us_10(.param .u64 p){ret;}\n";
+
+static int launch(int count)
+{
+    static CUmodule module;
+    static CUfunction function;
+    CUdeviceptr argument = 0;
+    void *parameters[] = { &argument };
+    int error = 0;
+    if (!module) error = cuModuleLoadData(&module, kernel);
+    if (!error && !function) error = cuModuleGetFunction(&function, module, "sim_spin_us_10");
+    for (int i = 0; !error && i < count; i++) error = cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL);
+    return error ? error : cuCtxSynchronize();
+}
+
+int main(int argc, char **argv)
+{
+    char line[256], verb[32];
+    (void)argc;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while (fgets(line, sizeof line, stdin)) {
+        unsigned long long number = 0, second = 0;
+        int fields = sscanf(line, "%31s %llu %llu", verb, &number, &second);
+        size_t free_bytes = 0, total = 0;
+        CUcontext context;
+        CUdevice got;
+        int count = 0;
+        if (fields < 1) continue;
+        if (!strcmp(verb, "init")) printf("%d\n", cuInit(0));
+        else if (!strcmp(verb, "context")) {
+            int error = cuDeviceGet(&got, (int)number);
+            if (!error) error = cuDevicePrimaryCtxRetain(&context, got);
+            if (!error) error = cuCtxSetCurrent(context);
+            device = (int)number;
+            printf("%d\n", error);
+        } else if (!strcmp(verb, "release")) printf("%d\n", cuDevicePrimaryCtxRelease_v2((int)number));
+        else if (!strcmp(verb, "total")) { int error = cuDeviceTotalMem_v2(&total, (int)number); printf("%d %zu\n", error, total); }
+        else if (!strcmp(verb, "uuid")) {
+            unsigned char uuid[16] = { 0 };
+            printf("%d", cuDeviceGetUuid(uuid, (int)number));
+            for (int i = 0; i < 16; i++) printf(" %d", uuid[i]);
+            printf("\n");
+        } else if (!strcmp(verb, "count")) { int error = cuDeviceGetCount(&count); printf("%d %d\n", error, count); }
+        else if (!strcmp(verb, "info")) { int error = cuMemGetInfo_v2(&free_bytes, &total); printf("%d %zu %zu\n", error, free_bytes, total); }
+        else if (!strcmp(verb, "free")) printf("%d\n", give_back((int)number));
+        else if (!strcmp(verb, "freeraw")) printf("%d\n", cuMemFree_v2(number));
+        else if (!strcmp(verb, "churn")) {
+            int error = 0;
+            unsigned long long pairs = 0;
+            for (CUdeviceptr pointer; !error && pairs < number; pairs += !error) {
+                error = cuMemAlloc_v2(&pointer, second);
+                if (!error) error = cuMemFree_v2(pointer);
+            }
+            printf("%d %llu\n", error, pairs);
+        } else if (!strcmp(verb, "launch")) printf("%d\n", launch((int)number));
+        else if (!strcmp(verb, "exit")) exit(0);
+        else if (!strcmp(verb, "_exit")) _exit(0);
+        else if (!strcmp(verb, "abort")) abort();
+        else if (!strcmp(verb, "exec")) execl("/bin/cat", "cat", NULL);
+        else allocate(verb, number);
+    }
+    (void)argv;
+    return 0;
+}
