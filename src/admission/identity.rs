@@ -256,6 +256,7 @@ mod tests {
         Launch {
             tenant: tenant.map(Into::into),
             memory: memory.map(Into::into),
+            ..Launch::default()
         }
     }
 

@@ -1,0 +1,363 @@
+//! One connection to the attach socket: hello, who is it, reply. Never waits: each call does what the socket allows now.
+//! The messages are in `ledger/src/wire.rs`; what to answer is decided in `daemon/admit.rs`.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use ledger::wire::{
+    Challenge, Hello, LONGEST_REPLY, ObjectEntry, PROTOCOL, Reply, Status, WireError, answer_in,
+};
+use nix::sys::socket::{getsockopt, sockopt};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, UCred, recvmsg, sendmsg, sockopt as options,
+};
+use rustix::process::{PidfdFlags, pidfd_open};
+
+/// A peer that says nothing for so long is hung up on.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a peer's pidfd is had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PeerIdentity {
+    /// From the socket, where the kernel can (Linux 6.5), else by [`PeerIdentity::Challenge`].
+    #[default]
+    Socket,
+    /// Opened by number, then proven by an answer that carries credentials of the kernel's.
+    Challenge,
+}
+
+/// A peer that said hello, and the process it is.
+#[derive(Debug)]
+pub struct Greeted {
+    pub hello: Hello,
+    pub pidfd: OwnedFd,
+    pub pid: u32,
+    /// Effective user when it connected.
+    pub uid: u32,
+}
+
+/// What a look at the connection gave.
+#[derive(Debug)]
+pub enum Step {
+    /// Nothing yet.
+    Wait,
+    /// It is over: hung up, or nonsense was said.
+    Close,
+    Greeted(Greeted),
+    /// To be told this and hung up on.
+    Refuse(u16, Status),
+}
+
+#[derive(Debug)]
+enum Expect {
+    Hello,
+    Answer {
+        hello: Hello,
+        nonce: u64,
+        pidfd: OwnedFd,
+        peer: UCred,
+    },
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Attach {
+    socket: OwnedFd,
+    expect: Expect,
+    since: Instant,
+}
+
+impl Attach {
+    /// Takes over an accepted, non-blocking socket.
+    pub fn new(socket: OwnedFd, now: Instant) -> Attach {
+        Attach {
+            socket,
+            expect: Expect::Hello,
+            since: now,
+        }
+    }
+
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether the peer has been silent for too long.
+    pub fn overdue(&self, now: Instant) -> bool {
+        now.duration_since(self.since) > PATIENCE
+    }
+
+    /// Does what the socket allows.
+    pub fn step(&mut self, identity: PeerIdentity) -> Step {
+        match std::mem::replace(&mut self.expect, Expect::Hello) {
+            Expect::Hello => self.hello(identity),
+            Expect::Answer {
+                hello,
+                nonce,
+                pidfd,
+                peer,
+            } => self.answer(hello, nonce, pidfd, peer),
+        }
+    }
+
+    fn hello(&mut self, identity: PeerIdentity) -> Step {
+        let mut bytes = [0; 256];
+        let length = match self.receive(&mut bytes) {
+            Ok((0, _)) | Err(_) => return Step::Close,
+            Ok((length, _)) if length == usize::MAX => return Step::Wait,
+            Ok((length, _)) => length,
+        };
+        let hello = match Hello::decode(&bytes[..length]) {
+            Ok(hello) => hello,
+            Err(WireError::Protocol(theirs)) => return Step::Refuse(theirs, Status::Protocol),
+            Err(_) => return Step::Close,
+        };
+        if answer_in(hello.protocol).is_none() {
+            return Step::Refuse(PROTOCOL, Status::Protocol);
+        }
+        let Ok(peer) = options::socket_peercred(&self.socket) else {
+            return Step::Close;
+        };
+        if identity == PeerIdentity::Socket {
+            match getsockopt(&self.socket, sockopt::PeerPidfd) {
+                Ok(pidfd) => return greeted(hello, pidfd, peer),
+                Err(nix::errno::Errno::ENOPROTOOPT) => {}
+                Err(_) => return Step::Close, // it has ended
+            }
+        }
+        self.challenge(hello, peer)
+    }
+
+    /// The number of a process that may have ended names the process that has it now. So: a descriptor first, then a
+    /// question only the process with that number can answer, then a look whether the descriptor's process still lives.
+    fn challenge(&mut self, hello: Hello, peer: UCred) -> Step {
+        let Ok(pidfd) = pidfd_open(peer.pid, PidfdFlags::empty()) else {
+            return Step::Close;
+        };
+        let mut random = [0; 8];
+        if options::set_socket_passcred(&self.socket, true).is_err()
+            || rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()) != Ok(random.len())
+        {
+            return Step::Refuse(hello.protocol, Status::Failed);
+        }
+        let nonce = u64::from_ne_bytes(random);
+        let challenge = Challenge {
+            protocol: hello.protocol,
+            nonce,
+        };
+        let sent = rustix::net::send(
+            &self.socket,
+            &challenge.encode(),
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        );
+        if sent != Ok(Challenge::LENGTH) {
+            return Step::Close;
+        }
+        self.expect = Expect::Answer {
+            hello,
+            nonce,
+            pidfd,
+            peer,
+        };
+        Step::Wait
+    }
+
+    fn answer(&mut self, hello: Hello, nonce: u64, pidfd: OwnedFd, peer: UCred) -> Step {
+        let mut bytes = [0; 256];
+        let (length, sender) = match self.receive(&mut bytes) {
+            Ok((length, _)) if length == usize::MAX => {
+                self.expect = Expect::Answer {
+                    hello,
+                    nonce,
+                    pidfd,
+                    peer,
+                };
+                return Step::Wait;
+            }
+            Ok(received) => received,
+            Err(_) => return Step::Close,
+        };
+        let answered = Challenge::decode(&bytes[..length]).is_ok_and(|answer| answer.nonce == nonce);
+        let is_peer = sender.is_some_and(|sender| sender.pid == peer.pid && sender.uid == peer.uid);
+        if !answered || !is_peer {
+            return Step::Refuse(hello.protocol, Status::Identity);
+        }
+        greeted(hello, pidfd, peer)
+    }
+
+    /// One message and, if the kernel told, who sent it. `usize::MAX`: there is none yet.
+    fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, Option<UCred>)> {
+        let mut space =
+            [const { MaybeUninit::uninit() }; rustix::cmsg_space!(ScmCredentials(1), ScmRights(4))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        match recvmsg(
+            &self.socket,
+            &mut [io::IoSliceMut::new(bytes)],
+            &mut control,
+            flags,
+        ) {
+            Ok(message) => {
+                // Descriptors nobody asked for are closed as they are drained.
+                let sender = control.drain().find_map(|message| match message {
+                    RecvAncillaryMessage::ScmCredentials(sender) => Some(sender),
+                    _ => None,
+                });
+                Ok((message.bytes, sender))
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok((usize::MAX, None)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends the last word, with one descriptor per object.
+    pub fn reply(
+        &self,
+        protocol: u16,
+        status: Status,
+        objects: &[ObjectEntry],
+        fds: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
+        let mut bytes = [0; LONGEST_REPLY];
+        let length = Reply::new(protocol, status, objects).encode(&mut bytes);
+        let mut space =
+            vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ledger::wire::MOST_OBJECTS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::Error::other("more objects than one message can carry"));
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        sendmsg(
+            &self.socket,
+            &[io::IoSlice::new(&bytes[..length])],
+            &mut control,
+            flags,
+        )?;
+        Ok(())
+    }
+}
+
+fn greeted(hello: Hello, pidfd: OwnedFd, peer: UCred) -> Step {
+    let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
+    // After this look the number still belonged to that process, whatever was read by it before.
+    if super::process::ended(pidfd.as_fd()) {
+        return Step::Close;
+    }
+    Step::Greeted(Greeted {
+        hello,
+        pidfd,
+        pid,
+        uid: peer.uid.as_raw(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::wire::flags;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn pair() -> (OwnedFd, Attach) {
+        let flags = SocketFlags::CLOEXEC;
+        let (client, daemon) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        (client, Attach::new(daemon, Instant::now()))
+    }
+
+    fn hello() -> Hello {
+        Hello {
+            protocol: PROTOCOL,
+            flags: flags::FORKED,
+            pid: 1,
+            nonce: 7,
+            build: [0; 16],
+        }
+    }
+
+    fn send(client: &OwnedFd, bytes: &[u8]) {
+        assert_eq!(
+            rustix::net::send(client, bytes, SendFlags::empty()).unwrap(),
+            bytes.len()
+        );
+    }
+
+    #[test]
+    fn a_silent_peer_is_waited_for_without_waiting_and_overdue_later() {
+        let (client, mut attach) = pair();
+        assert!(matches!(attach.step(PeerIdentity::Socket), Step::Wait));
+        assert!(!attach.overdue(Instant::now()));
+        assert!(attach.overdue(Instant::now() + PATIENCE * 2));
+        drop(client);
+        assert!(matches!(attach.step(PeerIdentity::Socket), Step::Close));
+    }
+
+    #[test]
+    fn nonsense_is_hung_up_on_and_another_version_is_told() {
+        let (client, mut attach) = pair();
+        send(&client, b"GET / HTTP/1.0\r\n");
+        assert!(matches!(attach.step(PeerIdentity::Socket), Step::Close));
+        let (client, mut attach) = pair();
+        send(
+            &client,
+            &Hello {
+                protocol: 9,
+                ..hello()
+            }
+            .encode(),
+        );
+        assert!(matches!(
+            attach.step(PeerIdentity::Socket),
+            Step::Refuse(_, Status::Protocol)
+        ));
+    }
+
+    #[test]
+    fn the_kernel_says_who_it_is() {
+        let (client, mut attach) = pair();
+        send(&client, &hello().encode());
+        let Step::Greeted(greeted) = attach.step(PeerIdentity::Socket) else {
+            panic!("not greeted")
+        };
+        assert_eq!((greeted.pid, greeted.hello), (std::process::id(), hello()));
+    }
+
+    #[test]
+    fn an_older_kernel_is_helped_by_a_challenge() {
+        let (client, mut attach) = pair();
+        send(&client, &hello().encode());
+        assert!(matches!(attach.step(PeerIdentity::Challenge), Step::Wait));
+        assert!(
+            matches!(attach.step(PeerIdentity::Challenge), Step::Wait),
+            "no answer yet"
+        );
+        let mut bytes = [0; Challenge::LENGTH];
+        let (length, _) = rustix::net::recv(&client, &mut bytes[..], RecvFlags::empty()).unwrap();
+        assert_eq!(length, Challenge::LENGTH);
+        send(&client, &bytes);
+        let Step::Greeted(greeted) = attach.step(PeerIdentity::Challenge) else {
+            panic!("not greeted")
+        };
+        assert_eq!(greeted.pid, std::process::id());
+    }
+
+    #[test]
+    fn a_wrong_answer_to_the_challenge_is_no_identity() {
+        let (client, mut attach) = pair();
+        send(&client, &hello().encode());
+        assert!(matches!(attach.step(PeerIdentity::Challenge), Step::Wait));
+        send(
+            &client,
+            &Challenge {
+                protocol: PROTOCOL,
+                nonce: 0,
+            }
+            .encode(),
+        );
+        assert!(matches!(
+            attach.step(PeerIdentity::Challenge),
+            Step::Refuse(_, Status::Identity)
+        ));
+    }
+}

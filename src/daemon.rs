@@ -1,0 +1,4 @@
+//! The node's daemon.
+
+pub mod client_list;
+pub mod run_dir;

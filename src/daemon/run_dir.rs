@@ -1,0 +1,176 @@
+//! Prepares a node's run directory: owned by the daemon's user, one daemon at a time, sockets of nobody alive removed.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::config::Absent;
+
+/// Names below the run directory.
+const CLIENTS: &str = "clients";
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    #[error("{path}: {error}", path = path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{path} belongs to user {owner}: a node's run directory must be its own", path = path.display())]
+    Owner { path: PathBuf, owner: u32 },
+    #[error("{path} may be written by others (mode {mode:o}): take their right away", path = path.display())]
+    Mode { path: PathBuf, mode: u32 },
+    #[error("{path}: another daemon runs this node", path = path.display())]
+    Busy { path: PathBuf },
+}
+
+/// A prepared run directory. The lock is on the client list and is held as long as this lives.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    /// The list of clients, locked.
+    pub clients: File,
+}
+
+impl RunDir {
+    /// Makes what is missing and checks what is there.
+    pub fn prepare(path: &Path) -> Result<RunDir, RunDirError> {
+        // As root everybody may reach the attach socket; a user's own node is nobody else's.
+        let mode = if rustix::process::geteuid().is_root() {
+            0o755
+        } else {
+            0o700
+        };
+        directory(path, mode)?;
+        directory(&path.join("attach"), mode)?;
+        let list = path.join(CLIENTS);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&list);
+        let clients = file.map_err(|error| RunDirError::Io {
+            path: list.clone(),
+            error,
+        })?;
+        match flock(&clients, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(RunDir {
+                path: path.into(),
+                clients,
+            }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(RunDirError::Busy { path: path.into() }),
+            Err(error) => Err(RunDirError::Io {
+                path: list,
+                error: error.into(),
+            }),
+        }
+    }
+
+    /// Says what a client does when no daemon answers. Stays when the daemon goes: that is when it is read.
+    pub fn write_policy(&self, absent: Absent) -> Result<(), RunDirError> {
+        let path = self.path.join(driver::run_dir::ATTACH_POLICY);
+        let word = match absent {
+            Absent::Refuse => "refuse",
+            Absent::Run => "run",
+        };
+        let fresh = path.with_extension("new");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&fresh)?;
+            file.set_permissions(Permissions::from_mode(0o644))?;
+            writeln!(file, "absent = \"{word}\"")?;
+            fs::rename(&fresh, &path)
+        };
+        write().map_err(|error| RunDirError::Io {
+            path: path.clone(),
+            error,
+        })
+    }
+
+    /// Path of the attach socket.
+    pub fn attach_socket(&self) -> PathBuf {
+        self.path.join(driver::run_dir::ATTACH_SOCKET)
+    }
+
+    /// Path of the admin socket.
+    pub fn admin_socket(&self) -> PathBuf {
+        self.path.join(driver::run_dir::ADMIN_SOCKET)
+    }
+
+    /// Removes the sockets: nobody answers there any more.
+    pub fn remove_sockets(&self) {
+        for socket in [self.attach_socket(), self.admin_socket()] {
+            let _ = fs::remove_file(socket); // gone already is as good
+        }
+    }
+}
+
+/// Makes a directory, or checks that the one there is ours alone to write.
+fn directory(path: &Path, mode: u32) -> Result<(), RunDirError> {
+    let io = |error| RunDirError::Io {
+        path: path.into(),
+        error,
+    };
+    match DirBuilder::new().mode(mode).create(path) {
+        // The mode was cut by the umask.
+        Ok(()) => return fs::set_permissions(path, Permissions::from_mode(mode)).map_err(io),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(io(error)),
+    }
+    let found = fs::symlink_metadata(path).map_err(io)?;
+    if !found.is_dir() {
+        return Err(io(io::ErrorKind::NotADirectory.into()));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(RunDirError::Owner {
+            path: path.into(),
+            owner: found.uid(),
+        });
+    }
+    let mode = found.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(RunDirError::Mode {
+            path: path.into(),
+            mode,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_daemon_at_a_time_and_the_policy_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("node");
+        let run = RunDir::prepare(&path).unwrap();
+        assert!(matches!(RunDir::prepare(&path), Err(RunDirError::Busy { .. })));
+        run.write_policy(Absent::Refuse).unwrap();
+        drop(run);
+        let run = RunDir::prepare(&path).unwrap();
+        let policy = path.join("attach/policy");
+        assert_eq!(fs::read_to_string(&policy).unwrap(), "absent = \"refuse\"\n");
+        assert_eq!(fs::metadata(&policy).unwrap().mode() & 0o777, 0o644);
+        run.write_policy(Absent::Run).unwrap();
+        assert_eq!(fs::read_to_string(&policy).unwrap(), "absent = \"run\"\n");
+        assert_eq!(fs::metadata(path.join(CLIENTS)).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_directory_others_may_write_is_not_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(
+            RunDir::prepare(dir.path()),
+            Err(RunDirError::Mode { mode: 0o777, .. })
+        ));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(matches!(
+            RunDir::prepare(file.path()),
+            Err(RunDirError::Io { .. })
+        ));
+    }
+}

@@ -1,0 +1,411 @@
+//! The node as a value: `apply` takes what happened and returns what to log. No file, socket, thread or clock in here;
+//! `daemon/core.rs` tells it, `state/document.rs` shows it.
+
+mod document;
+mod event;
+mod strangers;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use ledger::SlotIndex;
+
+use crate::admission::identity::Place;
+use crate::config::{Mode, Overcommit};
+use crate::device::{Inventory, Look};
+use crate::enforce::Reading;
+use crate::events::{self, Kind};
+
+pub use document::About;
+pub use event::{Client, ClientId, Event, Granted, Refusal};
+use strangers::Stranger;
+
+/// A tenant is idle when none of its clients launched anything for so long.
+const IDLE_AFTER: Duration = Duration::from_secs(2);
+/// Refusals of an account are logged at most so often; those between are counted in the next line.
+const REFUSAL_PACE: Duration = Duration::from_millis(100);
+
+/// An account on every device of the node.
+#[derive(Debug, Clone)]
+struct Account {
+    tenant: String,
+    /// Launches whose clients will belong to it.
+    launches: usize,
+    devices: Vec<OnDevice>,
+    last_refusal: Option<Refusal>,
+    /// Refusals since the last logged one, and when that was.
+    unlogged: u64,
+    logged_at: Option<SystemTime>,
+}
+
+/// An account on one device.
+#[derive(Debug, Clone, Default)]
+struct OnDevice {
+    guaranteed: u64,
+    refusals: u64,
+    /// Launches of clients that have left.
+    launches_before: u64,
+    reading: Reading,
+}
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct NodeState {
+    mode: Mode,
+    overcommit: Overcommit,
+    inventory: Inventory,
+    /// Bytes kept back, per device.
+    reserved: Vec<u64>,
+    looks: Vec<Look>,
+    accounts: BTreeMap<String, Account>,
+    clients: BTreeMap<ClientId, Client>,
+    /// By pid and place of the device.
+    strangers: BTreeMap<(u32, usize), Stranger>,
+}
+
+/// Why an account cannot be opened: more would be guaranteed than there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overcommitted {
+    pub device: usize,
+    pub asked_bytes: u64,
+    pub left_bytes: u64,
+}
+
+impl NodeState {
+    pub fn new(mode: Mode, overcommit: Overcommit, inventory: Inventory, reserved: Vec<u64>) -> NodeState {
+        NodeState {
+            mode,
+            overcommit,
+            inventory,
+            reserved,
+            looks: Vec::new(),
+            accounts: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            strangers: BTreeMap::new(),
+        }
+    }
+
+    /// Bytes of device `place` an account may use at most.
+    pub fn usable(&self, place: usize) -> u64 {
+        let total = self
+            .inventory
+            .devices
+            .get(place)
+            .map_or(0, |device| device.total_bytes);
+        total.saturating_sub(self.reserved.get(place).copied().unwrap_or(0))
+    }
+
+    /// Whether the node can guarantee `granted` to one more account.
+    pub fn room_for(&self, granted: &[Granted]) -> Result<(), Overcommitted> {
+        if self.overcommit == Overcommit::Allow {
+            return Ok(());
+        }
+        for (device, granted) in granted.iter().enumerate() {
+            let left_bytes = self.unguaranteed(device);
+            if granted.guaranteed_bytes > left_bytes {
+                return Err(Overcommitted {
+                    device,
+                    asked_bytes: granted.guaranteed_bytes,
+                    left_bytes,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of device `place` that are guaranteed to no account with clients or a launch.
+    fn unguaranteed(&self, place: usize) -> u64 {
+        let guaranteed = self
+            .accounts
+            .values()
+            .filter_map(|account| account.devices.get(place));
+        let sum = guaranteed.fold(0u64, |sum, device| sum.saturating_add(device.guaranteed));
+        self.usable(place).saturating_sub(sum)
+    }
+
+    /// Caps of an account, per device; `None` when there is no such account.
+    pub fn caps(&self, account: &str) -> Option<Vec<u64>> {
+        let account = self.accounts.get(account)?;
+        Some(
+            account
+                .devices
+                .iter()
+                .map(|device| device.reading.cap_bytes)
+                .collect(),
+        )
+    }
+
+    /// Clients of an account.
+    pub fn clients_of(&self, account: &str) -> usize {
+        self.clients
+            .values()
+            .filter(|client| client.account == account)
+            .count()
+    }
+
+    /// Account names, for those who read their words.
+    pub fn accounts(&self) -> impl Iterator<Item = &str> {
+        self.accounts.keys().map(String::as_str)
+    }
+
+    fn is_client(&self, pid: u32) -> bool {
+        self.clients.values().any(|client| client.identity.pid == pid)
+    }
+
+    /// Takes in what happened at `now`; returns what is worth a line in the log.
+    pub fn apply(&mut self, event: Event, now: SystemTime) -> Vec<events::Event> {
+        match event {
+            Event::Opened { place, granted } => {
+                self.open(place, &granted);
+                Vec::new()
+            }
+            Event::Launches { account, count } => {
+                if let Some(account) = self.accounts.get_mut(&account) {
+                    account.launches = count;
+                }
+                Vec::new()
+            }
+            Event::Granted { account, granted } => self.grant(&account, &granted),
+            Event::Closed { account } => {
+                self.accounts.remove(&account);
+                Vec::new()
+            }
+            Event::Admitted { id, client } => self.admit(id, client, now),
+            Event::Denied {
+                pid,
+                user,
+                reason,
+                message,
+            } => {
+                let denied = events::Event::new(Kind::Refused).pid(pid);
+                vec![
+                    denied
+                        .detail("reason", reason)
+                        .detail("user", user)
+                        .detail("message", message),
+                ]
+            }
+            Event::Left {
+                id,
+                why,
+                released,
+                corrupt,
+            } => self.leave(id, why, &released, corrupt),
+            Event::Refused {
+                account,
+                slot,
+                device,
+                refusal,
+            } => self.refuse(&account, slot, device, refusal, now),
+            Event::Lost {
+                account,
+                device,
+                count,
+            } => {
+                if let Some(account) = self.accounts.get_mut(&account) {
+                    account.unlogged += count;
+                    if let Some(device) = account.devices.get_mut(device) {
+                        device.refusals += count;
+                    }
+                }
+                Vec::new()
+            }
+            Event::ClientFault {
+                account,
+                slot,
+                device,
+                what,
+                detail,
+            } => {
+                let fault = self
+                    .about(&account, events::Event::new(Kind::Fault))
+                    .detail("what", what);
+                let pid = self.client_in(&account, slot).map(|client| client.identity.pid);
+                let fault = pid.into_iter().fold(fault, events::Event::pid);
+                vec![fault.device(self.index(device)).detail("detail", detail)]
+            }
+            Event::Read { account, readings } => {
+                self.read(&account, readings, now);
+                Vec::new()
+            }
+            Event::Looked { looks, users, own } => self.look(looks, &users, &own, now),
+            Event::Fault { what } => vec![events::Event::new(Kind::Fault).detail("what", what)],
+            Event::ConfigNote { message } => {
+                vec![events::Event::new(Kind::Config).detail("message", message)]
+            }
+            Event::State { what } => vec![events::Event::new(Kind::State).detail("what", what)],
+        }
+    }
+
+    /// NVML's index of the device at `place`.
+    fn index(&self, place: usize) -> u32 {
+        self.inventory
+            .devices
+            .get(place)
+            .map_or(place as u32, |device| device.index)
+    }
+
+    fn about(&self, account: &str, event: events::Event) -> events::Event {
+        match self.accounts.get(account) {
+            Some(known) => event.account(&known.tenant, account),
+            None => event,
+        }
+    }
+
+    fn client_in(&self, account: &str, slot: SlotIndex) -> Option<&Client> {
+        self.clients
+            .values()
+            .find(|client| client.slot == slot && client.account == account)
+    }
+
+    fn open(&mut self, place: Place, granted: &[Granted]) {
+        let on_device = |granted: &Granted| OnDevice {
+            guaranteed: granted.guaranteed_bytes,
+            reading: Reading {
+                cap_bytes: granted.cap_bytes,
+                ..Reading::default()
+            },
+            ..OnDevice::default()
+        };
+        let account = Account {
+            tenant: place.tenant,
+            launches: 0,
+            devices: granted.iter().map(on_device).collect(),
+            last_refusal: None,
+            unlogged: 0,
+            logged_at: None,
+        };
+        self.accounts.insert(place.account, account);
+    }
+
+    fn grant(&mut self, name: &str, granted: &[Granted]) -> Vec<events::Event> {
+        let Some(account) = self.accounts.get_mut(name) else {
+            return Vec::new();
+        };
+        let mut changed = Vec::new();
+        for (place, (device, granted)) in account.devices.iter_mut().zip(granted).enumerate() {
+            device.guaranteed = granted.guaranteed_bytes;
+            if device.reading.cap_bytes != granted.cap_bytes {
+                device.reading.cap_bytes = granted.cap_bytes;
+                changed.push((place, granted.cap_bytes));
+            }
+        }
+        let line = |(place, cap)| {
+            let event = self
+                .about(name, events::Event::new(Kind::Config))
+                .device(self.index(place));
+            event.detail("cap_bytes", cap)
+        };
+        changed.into_iter().map(line).collect()
+    }
+
+    fn admit(&mut self, id: ClientId, mut client: Client, now: SystemTime) -> Vec<events::Event> {
+        client.started_at = now;
+        // It may have been seen on a device before it attached.
+        self.strangers.retain(|(pid, _), _| *pid != client.identity.pid);
+        let admitted = self
+            .about(&client.account, events::Event::new(Kind::Admitted))
+            .pid(client.identity.pid);
+        let line = admitted
+            .detail("command", client.command.as_str())
+            .detail("user", client.user.as_str());
+        self.clients.insert(id, client);
+        vec![line]
+    }
+
+    fn leave(&mut self, id: ClientId, why: &str, released: &[u64], corrupt: bool) -> Vec<events::Event> {
+        let Some(client) = self.clients.remove(&id) else {
+            return Vec::new();
+        };
+        let pid = client.identity.pid;
+        let event = |kind| self.about(&client.account, events::Event::new(kind)).pid(pid);
+        let mut lines = vec![event(Kind::Left).detail("why", why)];
+        for (place, bytes) in released.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+            lines.push(
+                event(Kind::Reclaimed)
+                    .device(self.index(place))
+                    .detail("bytes", *bytes),
+            );
+        }
+        if corrupt {
+            lines
+                .push(event(Kind::Fault).detail("what", "its account holds values no client of ours writes"));
+        }
+        if let Some(account) = self.accounts.get_mut(&client.account) {
+            for (device, bytes) in account.devices.iter_mut().zip(released) {
+                device.reading.used_bytes = device.reading.used_bytes.saturating_sub(*bytes);
+                if let Some((_, launches)) = device.reading.slots.remove(&client.slot) {
+                    device.launches_before += launches;
+                }
+            }
+        }
+        lines
+    }
+
+    fn refuse(
+        &mut self,
+        name: &str,
+        slot: SlotIndex,
+        place: usize,
+        mut refusal: Refusal,
+        now: SystemTime,
+    ) -> Vec<events::Event> {
+        refusal.device = self.index(place);
+        if let Some(client) = self.client_in(name, slot) {
+            refusal.pid = client.identity.pid;
+        }
+        let Some(account) = self.accounts.get_mut(name) else {
+            return Vec::new();
+        };
+        if let Some(device) = account.devices.get_mut(place) {
+            device.refusals += 1;
+        }
+        account.last_refusal = Some(refusal.clone());
+        let recent = account.logged_at.and_then(|at| now.duration_since(at).ok());
+        if recent.is_some_and(|since| since < REFUSAL_PACE) {
+            account.unlogged += 1;
+            return Vec::new();
+        }
+        account.logged_at = Some(now);
+        let before = std::mem::take(&mut account.unlogged);
+        let line = self
+            .about(name, events::Event::new(Kind::Refused))
+            .pid(refusal.pid)
+            .device(refusal.device);
+        let line = line
+            .detail("reason", refusal.reason)
+            .detail("asked_bytes", refusal.asked_bytes);
+        let mut line = line
+            .detail("used_bytes", refusal.used_bytes)
+            .detail("cap_bytes", refusal.cap_bytes);
+        if let Some(function) = refusal.function {
+            line = line.detail("function", function);
+        }
+        if before > 0 {
+            line = line.detail("unlogged_before", before);
+        }
+        vec![line]
+    }
+
+    fn read(&mut self, name: &str, readings: Vec<Reading>, now: SystemTime) {
+        let Some(account) = self.accounts.get_mut(name) else {
+            return;
+        };
+        for client in self.clients.values_mut().filter(|client| client.account == name) {
+            let counts = readings
+                .iter()
+                .filter_map(|reading| reading.slots.get(&client.slot));
+            let launches = counts.fold(0u64, |sum, (_, launches)| sum.saturating_add(*launches));
+            if launches != client.launches {
+                client.launches = launches;
+                client.last_launch = Some(now);
+            }
+        }
+        for (device, reading) in account.devices.iter_mut().zip(readings) {
+            device.reading = reading;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! The state as `stint.node/v1` (`protocol/node.rs`).
+
+use std::time::SystemTime;
+
+use super::{Account, IDLE_AFTER, NodeState};
+use crate::cli::Driver as DriverKind;
+use crate::config::Mode;
+use crate::events::timestamp;
+use crate::protocol::node::{
+    Activity, Client, Device, DeviceCompute, DeviceMemory, Driver, Node, Refusal, SCHEMA, Schedulable,
+    Tenant, TenantCompute, TenantDevice, TenantMemory, Unattached,
+};
+
+/// What the document says of the daemon itself.
+#[derive(Debug, Clone)]
+pub struct About {
+    pub node: String,
+    pub driver: DriverKind,
+    pub started_at: SystemTime,
+}
+
+impl NodeState {
+    /// The node at `now`, as of the last readings applied.
+    pub fn document(&self, about: &About, now: SystemTime) -> Node {
+        let driver = &self.inventory.driver;
+        Node {
+            schema: SCHEMA.into(),
+            node: about.node.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            mode: self.mode,
+            uptime_seconds: now.duration_since(about.started_at).unwrap_or_default().as_secs(),
+            driver: Driver {
+                kind: about.driver,
+                version: driver.version.clone(),
+                cuda: driver.cuda.clone(),
+                path: driver.path.clone(),
+            },
+            devices: (0..self.inventory.devices.len())
+                .map(|place| self.device(place))
+                .collect(),
+            tenants: self
+                .accounts
+                .iter()
+                .map(|(name, account)| self.tenant(name, account, now))
+                .collect(),
+            unattached: self
+                .strangers
+                .iter()
+                .map(|((pid, place), stranger)| Unattached {
+                    pid: *pid,
+                    user: stranger.user.clone(),
+                    device: self.index(*place),
+                    used_bytes: stranger.used_bytes,
+                    since: timestamp(stranger.since),
+                })
+                .collect(),
+        }
+    }
+
+    fn device(&self, place: usize) -> Device {
+        let device = &self.inventory.devices[place];
+        let look = self.looks.iter().find(|look| look.index == device.index);
+        let listed = look.is_some_and(|look| look.processes.is_some());
+        let strangers = || self.strangers.iter().filter(|((_, at), _)| *at == place);
+        // One stranger whose memory cannot be read makes the sum unknown.
+        let unattributed = strangers()
+            .map(|(_, stranger)| stranger.used_bytes)
+            .sum::<Option<u64>>();
+        Device {
+            index: device.index,
+            uuid: device.uuid.clone(),
+            name: device.name.clone(),
+            pci_bus_id: device.pci_bus_id.clone(),
+            numa_node: device.numa_node,
+            mode: "share".into(),
+            health: look
+                .and_then(|look| look.fault.clone())
+                .unwrap_or_else(|| "ok".into()),
+            memory: DeviceMemory {
+                total_bytes: device.total_bytes,
+                reserved_bytes: self.reserved.get(place).copied().unwrap_or(0),
+                used_bytes: look.and_then(|look| look.used_bytes),
+                unattributed_bytes: unattributed.filter(|_| listed),
+            },
+            compute: DeviceCompute {
+                busy_ratio: look.and_then(|look| look.busy_ratio),
+                sm_count: device.sm_count,
+            },
+            schedulable: Some(Schedulable {
+                memory_bytes: self.unguaranteed(place),
+            }),
+        }
+    }
+
+    fn tenant(&self, name: &str, account: &Account, now: SystemTime) -> Tenant {
+        let clients = || self.clients.values().filter(|client| client.account == name);
+        let recent = |at: SystemTime| now.duration_since(at).is_ok_and(|since| since < IDLE_AFTER);
+        let running = clients().any(|client| client.last_launch.is_some_and(recent));
+        let used = |client: &super::Client| {
+            let charges = account
+                .devices
+                .iter()
+                .filter_map(|device| device.reading.slots.get(&client.slot));
+            charges.fold(0u64, |sum, (charge, _)| sum.saturating_add(*charge))
+        };
+        Tenant {
+            name: account.tenant.clone(),
+            account: name.into(),
+            state: if running {
+                Activity::Running
+            } else {
+                Activity::Idle
+            },
+            enforced: self.mode == Mode::Enforce,
+            backend: "ledger".into(),
+            on_full: vec!["oom".into()],
+            devices: account
+                .devices
+                .iter()
+                .enumerate()
+                .map(|(place, device)| self.on_device(place, device))
+                .collect(),
+            clients: clients()
+                .map(|client| Client {
+                    pid: client.identity.pid,
+                    command: client.command.clone(),
+                    user: client.user.clone(),
+                    started_at: timestamp(client.started_at),
+                    used_bytes: used(client),
+                    last_launch_at: client.last_launch.map(timestamp),
+                })
+                .collect(),
+            last_refusal: account.last_refusal.as_ref().map(|refusal| Refusal {
+                at: timestamp(refusal.at),
+                pid: refusal.pid,
+                device: refusal.device,
+                asked_bytes: refusal.asked_bytes,
+                used_bytes: refusal.used_bytes,
+                cap_bytes: refusal.cap_bytes,
+                reason: refusal.reason.into(),
+            }),
+        }
+    }
+
+    fn on_device(&self, place: usize, device: &super::OnDevice) -> TenantDevice {
+        let reading = &device.reading;
+        let launches = reading
+            .slots
+            .values()
+            .fold(device.launches_before, |sum, (_, n)| sum.saturating_add(*n));
+        TenantDevice {
+            index: self.index(place),
+            memory: TenantMemory {
+                cap_bytes: reading.cap_bytes,
+                used_bytes: reading.used_bytes,
+                peak_bytes: reading.peak_bytes,
+                context_bytes: reading.context_bytes,
+                slab_bytes: reading.slab_bytes,
+                refusals_total: device.refusals,
+            },
+            compute: TenantCompute {
+                launches_total: launches,
+            },
+        }
+    }
+}
