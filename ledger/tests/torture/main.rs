@@ -1,0 +1,77 @@
+//! The torture: processes that charge and release are killed by SIGKILL at every step of the algorithm, and so are the
+//! processes that recover them and the one that changes the cap. Prints its figures; fails on an overshoot, a negative
+//! amount, a charge that is not what the killed step says, or anything left at the end.
+//!
+//! `cargo test -p stint-ledger --test torture` is the short form. The long form (`STINT_TEST_LONG=1`, or `-- --long`)
+//! kills at least 20,000 times and each step at least 100 times. Steps are those of `Point::ALL`: there is no list here
+//! that could miss one. Both forms end with the sabotaged recoveries, which must be noticed.
+//!
+//! Read next: `referee.rs`, which runs it; `arena.rs`, what the processes share; `player.rs`, what they do.
+
+mod arena;
+mod falsified;
+mod player;
+mod referee;
+
+use referee::{Plan, Recoverer, Report};
+
+fn main() {
+    // A watchdog, not a limit: SIGALRM ends the referee and with it every player.
+    let long = std::env::var_os("STINT_TEST_LONG").is_some()
+        || std::env::args().any(|argument| argument == "--long");
+    // SAFETY: sets a timer of this process, nothing else.
+    unsafe { libc::alarm(if long { 1800 } else { 120 }) };
+
+    let plan = if long {
+        Plan {
+            kills: 20_000,
+            each: 100,
+        }
+    } else {
+        Plan { kills: 800, each: 5 }
+    };
+    let report = referee::run(&plan, Recoverer::Honest);
+    print_report(&report);
+    report.must_be_clean();
+
+    let corrupt = falsified::run(plan.each);
+    println!("falsified accounts: {corrupt} recoveries ended, each killed at every step of writing off");
+
+    for wrong in [Recoverer::IgnoresWord, Recoverer::IgnoresCommitted] {
+        let report = referee::run(&Plan { kills: 300, each: 0 }, wrong);
+        assert!(!report.is_clean(), "{wrong:?} went unnoticed");
+        println!(
+            "sabotage {wrong:?}: noticed (overshoots {}, negative {}, wrong amounts {}, residual {})",
+            report.overshoots, report.negative, report.wrong_amounts, report.residual
+        );
+    }
+}
+
+fn print_report(report: &Report) {
+    println!(
+        "kills {} (clients {}, of them at any instruction {}; recoverers {}; cap changes {}), operations {}, refusals {}",
+        report.kills(),
+        report.client_kills,
+        report.blind_kills,
+        report.recoverer_kills,
+        report.cap_kills,
+        report.operations,
+        report.refusals,
+    );
+    println!(
+        "recoveries {}, with a killed recoverer {} ({} %); cap changes {}; events {} read, {} unreadable",
+        report.recoveries,
+        report.disturbed,
+        100 * report.disturbed / report.recoveries.max(1),
+        report.cap_changes,
+        report.events,
+        report.unreadable,
+    );
+    for (role, point, kills) in &report.steps {
+        println!("  {role:?} {point:?}: {kills}");
+    }
+    println!(
+        "overshoots {}, negative {}, wrong amounts {}, residual {}",
+        report.overshoots, report.negative, report.wrong_amounts, report.residual
+    );
+}
