@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::config::units::{self, Bytes, Memory};
+use crate::config::units::{self, Bytes, Memory, Ratio};
 use crate::exit::{Exit, Failure};
+use crate::{load, sim};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -50,6 +51,9 @@ pub enum Verb {
     /// The stand-in GPU node
     #[command(subcommand)]
     Sim(SimVerb),
+    /// The private node of one `run`
+    #[command(hide = true)]
+    PrivateNode(PrivateNodeArgs),
     /// The daemon's child that talks to NVML and CUDA
     #[command(hide = true)]
     Device(DeviceArgs),
@@ -111,6 +115,18 @@ pub struct RunArgs {
     /// Memory cap per device, for example `8GiB` or `50%`
     #[arg(short, long, value_name = "SIZE")]
     pub memory: Option<Memory>,
+    /// Guaranteed part of the compute, for example `30%`
+    #[arg(short, long, value_name = "PART")]
+    pub share: Option<Ratio>,
+    /// Hard ceiling of compute, for example `50%`
+    #[arg(long, value_name = "PART")]
+    pub limit: Option<Ratio>,
+    /// Who goes first
+    #[arg(short, long, value_enum)]
+    pub priority: Option<Priority>,
+    /// Devices the command sees: indices or UUIDs, for example `0,1`
+    #[arg(long, value_name = "LIST")]
+    pub gpus: Option<String>,
     /// Tenant the command belongs to
     #[arg(short, long, value_name = "NAME")]
     pub tenant: Option<String>,
@@ -123,6 +139,33 @@ pub struct RunArgs {
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Priority {
+    Low,
+    Normal,
+    High,
+}
+
+impl Priority {
+    /// As written on the command line and in the quota file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+        }
+    }
+}
+
+/// The node `run` starts for one command where none runs; ends with its standard input.
+#[derive(Debug, Args)]
+pub struct PrivateNodeArgs {
+    #[arg(long, value_enum)]
+    pub driver: Driver,
+    #[arg(long, value_name = "MODEL[:N],…")]
+    pub devices: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -154,22 +197,31 @@ pub struct LoadArgs {
     /// Memory held all the time
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Length of one kernel
+    /// Allocate pieces of this size and keep them until one is refused, then smaller ones, and go on asking
+    #[arg(long, value_name = "SIZE")]
+    pub fill: Option<Bytes>,
+    /// What is submitted
+    #[arg(long, value_enum, default_value = "launch")]
+    pub kind: Kind,
+    /// Bytes of one copy, with `--kind copy`
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub size: Bytes,
+    /// Length of one kernel, whole microseconds
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     pub kernel: Option<Duration>,
     /// Blocks of one kernel
     #[arg(long, value_name = "BLOCKS")]
     pub grid: Option<u32>,
-    /// Name shown for this client's kernel
+    /// First part of the kernel's name
     #[arg(long)]
     pub name: Option<String>,
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=128))]
     pub streams: u32,
     /// Time between two bursts; without it kernels follow one another
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     pub every: Option<Duration>,
     /// Kernels of one burst
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub burst: u32,
     #[arg(long, value_enum, default_value = "periodic")]
     pub arrivals: Arrivals,
@@ -179,11 +231,20 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SIZE")]
     pub churn: Option<Bytes>,
     /// How long to work
-    #[arg(long, value_name = "N")]
-    pub seconds: Option<u64>,
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub seconds: u32,
     /// Schema `stint.load/v1`
     #[arg(long)]
     pub json: bool,
+}
+
+/// What `load` submits to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Kernels of `--kernel` each
+    Launch,
+    /// Copies of `--size` from host to device
+    Copy,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -246,8 +307,12 @@ pub fn main() -> std::process::ExitCode {
 
 /// One arm per verb; `run_dir` of the command line goes to every verb that talks to a node.
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
-    let Cli { verb, run_dir: _ } = cli;
-    Err(Failure::failed(format!("{verb:?}: not in this build")))
+    let Cli { verb, run_dir } = cli;
+    match verb {
+        Verb::Load(args) => load::main(args),
+        Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
+        verb => Err(Failure::failed(format!("{verb:?}: not in this build"))),
+    }
 }
 
 #[cfg(test)]

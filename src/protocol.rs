@@ -43,6 +43,15 @@ pub struct Launch {
     /// Cap per device as written on the command line, for example `8GiB`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// Guaranteed part of the compute, for example `30%`. Checked and reported as an event, not in force yet; so are the
+    /// next two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// `low`, `normal` or `high`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
 }
 
 /// What a launch was granted.
@@ -170,7 +179,8 @@ mod tests {
             launch,
             Request::Launch(Launch {
                 tenant: Some("a".into()),
-                memory: Some("8GiB".into())
+                memory: Some("8GiB".into()),
+                ..Launch::default()
             })
         );
         let refused: Answer<String> = Answer::Error(Refused {

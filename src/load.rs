@@ -1,0 +1,168 @@
+//! `stint load`: a synthetic CUDA client. Checks its arguments, opens the device, works (`load/work.rs`), and tells what
+//! it did (`load/report.rs`). It is what demo and benches run; nothing in it knows of the shim.
+
+mod clock;
+mod cuda;
+mod kernel;
+pub mod report;
+mod schedule;
+mod work;
+
+use std::time::Duration;
+
+use crate::cli::{Arrivals, Kind, LoadArgs};
+use crate::config::units::Bytes;
+use crate::exit::{Exit, Failure};
+use cuda::Context;
+use kernel::Spin;
+use report::Report;
+
+/// The device used; `CUDA_VISIBLE_DEVICES` says which one that is.
+const DEVICE: i32 = 0;
+
+/// The arguments, checked.
+#[derive(Debug, Clone, PartialEq)]
+struct Plan {
+    memory: Option<u64>,
+    fill: Option<u64>,
+    churn: Option<u64>,
+    submit: Option<Submit>,
+    streams: usize,
+    burst: u32,
+    every: Option<(Arrivals, Duration, u64)>,
+    length: Duration,
+}
+
+/// What one burst is made of.
+#[derive(Debug, Clone, PartialEq)]
+enum Submit {
+    Kernel { spin: Spin, grid: u32 },
+    Copy { bytes: u64 },
+}
+
+impl Plan {
+    fn check(args: &LoadArgs) -> Result<Plan, Failure> {
+        let submit = match (args.kind, args.kernel) {
+            (Kind::Launch, Some(length)) => Some(Submit::Kernel {
+                spin: kernel::spin(args.name.as_deref().unwrap_or(kernel::NAME), length)?,
+                grid: match args.grid {
+                    Some(0) => return Err(Failure::usage("--grid 0: write at least 1 block")),
+                    grid => grid.unwrap_or(1),
+                },
+            }),
+            (Kind::Launch, None) => None,
+            (Kind::Copy, Some(_)) => {
+                return Err(Failure::usage(
+                    "--kernel is not for `--kind copy`: write `--size`",
+                ));
+            }
+            (Kind::Copy, None) => Some(Submit::Copy { bytes: args.size.0 }),
+        };
+        let bytes = |size: Option<Bytes>| size.map(|size| size.0);
+        if submit.is_none() && args.memory.is_none() && args.fill.is_none() && args.churn.is_none() {
+            return Err(Failure::usage(
+                "nothing to do: write at least one of --kernel, --memory, --fill, --churn and --kind copy",
+            ));
+        }
+        Ok(Plan {
+            memory: bytes(args.memory),
+            fill: bytes(args.fill),
+            churn: bytes(args.churn),
+            submit,
+            streams: args.streams as usize,
+            burst: args.burst,
+            every: args.every.map(|every| (args.arrivals, every, args.seed)),
+            length: Duration::from_secs(args.seconds.into()),
+        })
+    }
+}
+
+/// Runs the verb. Exit 3 when an allocation it needed was refused, 1 when the driver failed otherwise.
+pub fn main(args: LoadArgs) -> Result<Exit, Failure> {
+    let plan = Plan::check(&args)?;
+    let (report, exit) = run(&plan)?;
+    if args.json {
+        let text = serde_json::to_string(&report).map_err(Failure::failed)?;
+        println!("{text}");
+    } else {
+        println!("{}", report.text());
+    }
+    Ok(exit)
+}
+
+fn run(plan: &Plan) -> Result<(Report, Exit), Failure> {
+    let mut report = Report {
+        schema: report::SCHEMA.into(),
+        ..Report::default()
+    };
+    let exit = match Context::open(DEVICE).and_then(|context| work::work(&context, plan, &mut report)) {
+        Ok(()) => Exit::OK,
+        Err(failure @ cuda::CudaFailure::Call { .. }) => {
+            let refused = failure.is_out_of_memory();
+            report.refusals += u64::from(refused);
+            report.error = Some(failure.to_string());
+            if refused { Exit::REFUSED } else { Exit::FAILED }
+        }
+        Err(failure) => return Err(Failure::failed(failure)),
+    };
+    Ok((report, exit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser;
+
+    fn plan(words: &[&str]) -> Result<Plan, Failure> {
+        let cli = Cli::try_parse_from([&["stint", "load"], words].concat()).expect("parsed");
+        let Verb::Load(args) = cli.verb else {
+            panic!("another verb")
+        };
+        Plan::check(&args)
+    }
+
+    #[test]
+    fn what_is_asked_is_what_is_planned() {
+        let plan = plan(&[
+            "--memory",
+            "1GiB",
+            "--kernel",
+            "500us",
+            "--every",
+            "20ms",
+            "--burst",
+            "20",
+            "--seconds",
+            "3",
+        ]);
+        let plan = plan.unwrap();
+        assert_eq!(plan.memory, Some(1 << 30));
+        assert_eq!(
+            plan.every,
+            Some((Arrivals::Periodic, Duration::from_millis(20), 1))
+        );
+        assert_eq!(
+            (plan.burst, plan.streams, plan.length),
+            (20, 1, Duration::from_secs(3))
+        );
+        let Some(Submit::Kernel { spin, grid: 1 }) = plan.submit else {
+            panic!("{:?}", plan.submit)
+        };
+        assert_eq!(spin.nanoseconds, 500_000);
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        for words in [
+            &[][..],
+            &["--kind", "copy", "--kernel", "1ms"],
+            &["--kernel", "1ms", "--grid", "0"],
+        ] {
+            assert_eq!(plan(words).unwrap_err().exit, Exit::USAGE, "{words:?}");
+        }
+        for kind in ["graph", "cooperative", "collective"] {
+            assert!(Cli::try_parse_from(["stint", "load", "--kind", kind]).is_err());
+        }
+    }
+}
