@@ -208,17 +208,6 @@ impl Node {
             .expect("high_water_bytes")
     }
 
-    /// The entry of `tenant` in the daemon's view.
-    #[track_caller]
-    pub fn tenant(&self, tenant: &str) -> Option<Value> {
-        self.status()["tenants"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|entry| entry["name"] == tenant)
-            .cloned()
-    }
-
     fn ask_status(&self) -> Option<Value> {
         let outcome = run(&mut self.stint(&["status", "--json"]));
         (outcome.code == 0).then(|| json(&outcome))

@@ -48,12 +48,28 @@ pub fn program(name: &str, link: Link) -> PathBuf {
         .clone()
 }
 
+/// The program `tests/programs/NAME.c` linked to the `libcuda.so` in `driver`, which has names that others lack.
+#[track_caller]
+pub fn program_for(name: &str, link: Link, driver: &Path) -> PathBuf {
+    let out = driver.join(format!("{name}-{link:?}").to_lowercase());
+    build(name, link, driver, &out);
+    out
+}
+
 #[track_caller]
 fn compile(name: &str, link: Link) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     std::fs::create_dir_all(&directory).expect("a directory for programs can be made");
     let out = directory.join(format!("{name}-{link:?}").to_lowercase());
     let temporary = directory.join(format!(".{name}-{link:?}.{}", std::process::id()));
+    build(name, link, &artefacts::stand_in(Profile::V13), &temporary);
+    std::fs::rename(&temporary, &out).expect("a compiled program can be put in place");
+    out
+}
+
+/// Runs the compiler.
+#[track_caller]
+fn build(name: &str, link: Link, driver: &Path, out: &Path) {
     let mut command = Command::new("gcc");
     command
         .args([
@@ -66,14 +82,8 @@ fn compile(name: &str, link: Link) -> PathBuf {
             "-pthread",
             "-o",
         ])
-        .arg(&temporary);
+        .arg(out);
     command.arg(root().join("tests/programs").join(name).with_extension("c"));
-    command
-        .arg("-L")
-        .arg(artefacts::stand_in(Profile::V13))
-        .args(link.arguments())
-        .arg("-ldl");
+    command.arg("-L").arg(driver).args(link.arguments()).arg("-ldl");
     run(&mut command).success();
-    std::fs::rename(&temporary, &out).expect("a compiled program can be put in place");
-    out
 }

@@ -61,6 +61,7 @@ fn lay_out(layout: &Layout) -> Result<()> {
             soname: "libcuda.so.1",
             node: None,
             names: names.into_iter().collect(),
+            beside: None,
         };
         link::link(layout, &cuda, &lib.join("libcuda.so.1"))?;
         link::alias(&lib.join("libcuda.so"), "libcuda.so.1")?;
@@ -68,6 +69,7 @@ fn lay_out(layout: &Layout) -> Result<()> {
             soname: "libnvidia-ml.so.1",
             node: None,
             names: vec!["nvml*".to_owned()],
+            beside: None,
         };
         link::link(layout, &nvml, &lib.join("libnvidia-ml.so.1"))?;
     }
@@ -78,6 +80,7 @@ fn lay_out(layout: &Layout) -> Result<()> {
             soname: &soname,
             node: Some(&soname),
             names: names.into_iter().collect(),
+            beside: None,
         };
         link::link(layout, &runtime, &to.join("sim/lib").join(&soname))?;
     }

@@ -24,6 +24,8 @@ pub struct Library<'a> {
     pub node: Option<&'a str>,
     /// The names it exports; a glob is allowed.
     pub names: Vec<String>,
+    /// One more object or C file to link, whose names the archive lacks.
+    pub beside: Option<PathBuf>,
 }
 
 /// Links `library` to `out`, which appears complete or not at all.
@@ -53,6 +55,7 @@ pub fn link(layout: &Layout, library: &Library<'_>, out: &Path) -> Result<()> {
                 "-Wl,--whole-archive",
             ])
             .arg(layout.archive())
+            .args(&library.beside)
             .args([
                 "-Wl,--no-whole-archive",
                 "-lgcc_s",
@@ -76,7 +79,7 @@ pub fn alias(name: &Path, to: &str) -> Result<()> {
 
 /// `cargo xtask link`: how tests make symbol profiles of their own.
 pub fn command(layout: &Layout, arguments: &[String]) -> Result<()> {
-    let (mut soname, mut names, mut out, mut node) = (None, None, None, None);
+    let (mut soname, mut names, mut out, mut node, mut beside) = (None, None, None, None, None);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let value = words.next().with_context(|| format!("{word} needs a value"))?;
@@ -85,6 +88,7 @@ pub fn command(layout: &Layout, arguments: &[String]) -> Result<()> {
             "--names" => names = Some(PathBuf::from(value)),
             "--out" => out = Some(PathBuf::from(value)),
             "--node" => node = Some(value.as_str()),
+            "--beside" => beside = Some(PathBuf::from(value)),
             other => bail!("unknown option {other}"),
         }
     }
@@ -95,6 +99,7 @@ pub fn command(layout: &Layout, arguments: &[String]) -> Result<()> {
         soname: soname.context("--soname NAME is missing")?,
         node,
         names,
+        beside,
     };
     link(layout, &library, &out.context("--out FILE is missing")?)
 }

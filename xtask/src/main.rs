@@ -27,7 +27,7 @@ cargo xtask demo [ARGS of stint demo]            build, then show the promises k
 cargo xtask test [--long] [--clients all] [FILTER]   build, then run every test; what is skipped is said at the end
 cargo xtask bench [FILTER]                       instruction counts and times
 cargo xtask deny                                 licences, sources and bans of all dependencies
-cargo xtask link --soname NAME --names FILE --out FILE [--node VERSION]   one more library out of the stand-in's archive";
+cargo xtask link --soname NAME --names FILE --out FILE [--node VERSION] [--beside FILE]   one more library out of the stand-in's archive";
 
 fn main() -> ExitCode {
     let mut steps = Steps::default();
