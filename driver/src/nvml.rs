@@ -78,7 +78,7 @@ macro_rules! structs {
     ($($(#[$about:meta])* $name:ident $size:literal { $($field:ident: $kind:ty,)* })*) => { $(
         $(#[$about])*
         #[repr(C)]
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name { $(pub $field: $kind,)* }
         const _: () = assert!(size_of::<$name>() == $size);
     )* };
