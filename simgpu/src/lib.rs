@@ -10,6 +10,9 @@ pub mod catalogue;
 pub mod client;
 pub mod facts;
 pub mod model;
+#[cfg(test)]
+mod node_tests;
+mod nvml;
 mod proto;
 pub mod report;
 pub mod server;

@@ -100,7 +100,7 @@ impl Noise {
         // An odd step visits every state; the mix spreads it.
         let draw = mix(self.draws.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed));
         let factor = self.factors[draw as usize % FACTORS];
-        (ns as u128 * factor as u128 >> 16) as u64
+        ((ns as u128 * factor as u128) >> 16) as u64
     }
 }
 

@@ -62,6 +62,9 @@ enum Verb {
         /// Stay when nobody is connected
         #[arg(long)]
         stay: bool,
+        /// Host time for which it stays otherwise
+        #[arg(long, default_value = "10s", value_parser = units::duration)]
+        linger: u64,
         #[command(flatten)]
         settings: Settings,
     },
@@ -114,8 +117,9 @@ fn main() -> ExitCode {
         Verb::Serve {
             socket,
             stay,
+            linger,
             settings,
-        } => serve(&socket, stay, &settings),
+        } => serve(&socket, (!stay).then_some(linger), &settings),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -126,10 +130,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How long an unused node stays that nobody started on purpose.
-const LINGER: Duration = Duration::from_secs(10);
-
-fn serve(socket: &std::path::Path, stay: bool, settings: &Settings) -> Result<(), Failure> {
+fn serve(socket: &std::path::Path, linger_ns: Option<u64>, settings: &Settings) -> Result<(), Failure> {
     let (facts, losses) = settings.node()?;
     let socket = std::path::absolute(socket).map_err(|e| failure(64, e.to_string()))?;
     // SAFETY: no other thread runs yet; directories and socket get exactly the modes they ask for.
@@ -141,7 +142,6 @@ fn serve(socket: &std::path::Path, stay: bool, settings: &Settings) -> Result<()
         Err(error) if error.kind() == ErrorKind::AddrInUse => return Ok(()),
         Err(error) => return Err(failure(1, format!("{}: {error}", socket.display()))),
     };
-    let linger_ns = (!stay).then_some(LINGER.as_nanos() as u64);
     let config = Config {
         facts,
         sharing: settings.sharing(),
