@@ -86,7 +86,7 @@ fn no_file_names_a_place_of_one_machine() {
         .map(|(name, domain)| format!("{name}.{domain}"))
         .to_vec();
     let mut found = Vec::new();
-    for path in files().iter().filter(|path| shown(path) != "Cargo.lock") {
+    for path in files().iter().filter(|path| !path.ends_with("Cargo.lock")) {
         let Ok(text) = fs::read_to_string(path) else {
             continue;
         };
