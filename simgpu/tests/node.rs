@@ -297,6 +297,11 @@ fn an_unused_node_ends_by_itself_and_a_killed_one_is_replaced() {
     });
     assert!(second.wait().expect("our own child").success());
     assert!(!socket.exists());
+    let started = sim(run_dir.path(), &["start", "--linger=200ms"]);
+    assert!(started.status.success(), "{}", text(&started.stderr));
+    until("a started one leaves too, if so told", || {
+        processes(run_dir.path()).is_empty()
+    });
 }
 
 #[test]

@@ -14,6 +14,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Connections of one process.
 const MAX_PER_PROCESS: usize = 64;
+/// Connections taken before work is looked at again.
+const ACCEPTS: usize = 64;
 /// Kicks of one client in a second, far above what waiting can need.
 const MAX_KICKS: u32 = 200_000;
 
@@ -83,7 +85,11 @@ impl Server {
     }
 
     pub(super) fn accept(&mut self) {
-        while let Ok(socket) = socket::accept(self.place.listener()) {
+        // A few at a time: the others wait for this thread too.
+        for _ in 0..ACCEPTS {
+            let Ok(socket) = socket::accept(self.place.listener()) else {
+                return;
+            };
             // Whoever may not come in sees the socket close.
             let _ = self.admit(socket);
         }

@@ -34,6 +34,9 @@ enum Verb {
     Start {
         #[command(flatten)]
         at: At,
+        /// End it when nobody has been connected for so long (host time)
+        #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+        linger: Option<u64>,
         #[command(flatten)]
         settings: Settings,
         /// Print what was started as JSON
@@ -111,7 +114,12 @@ fn main() -> ExitCode {
         }
     };
     let done = match cli.verb {
-        Verb::Start { at, settings, json } => start_node(&at, &settings, json),
+        Verb::Start {
+            at,
+            linger,
+            settings,
+            json,
+        } => start_node(&at, linger, &settings, json),
         Verb::Status { at, json } => status(&at, json),
         Verb::Stop { at } => stop(&at),
         Verb::Serve {
@@ -152,7 +160,7 @@ fn serve(socket: &std::path::Path, linger_ns: Option<u64>, settings: &Settings) 
     served.map_err(|error| failure(1, error.to_string()))
 }
 
-fn start_node(at: &At, settings: &Settings, json: bool) -> Result<(), Failure> {
+fn start_node(at: &At, linger: Option<u64>, settings: &Settings, json: bool) -> Result<(), Failure> {
     // Every mistake is reported here: the server has nowhere to print to.
     settings.node()?;
     let socket = at.socket();
@@ -168,8 +176,9 @@ fn start_node(at: &At, settings: &Settings, json: bool) -> Result<(), Failure> {
         return Err(failure(1, text));
     }
     let program = std::env::current_exe().map_err(|e| failure(1, e.to_string()))?;
-    let mut arguments: Vec<OsString> = ["serve", "--stay", "--socket"].map(OsString::from).into();
+    let mut arguments: Vec<OsString> = ["serve", "--socket"].map(OsString::from).into();
     arguments.push(socket.clone().into_os_string());
+    arguments.push(linger.map_or("--stay".into(), |ns| format!("--linger={ns}ns").into()));
     arguments.extend(settings.to_arguments());
     let arguments: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
     start(&program, &arguments).map_err(|e| failure(1, format!("{}: {e}", program.display())))?;
