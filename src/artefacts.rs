@@ -37,6 +37,11 @@ impl Artefacts {
             .map(|root| Artefacts { root })
     }
 
+    /// The tree below `root`, whatever it holds.
+    pub fn at(root: PathBuf) -> Artefacts {
+        Artefacts { root }
+    }
+
     /// The preloaded shim.
     pub fn shim(&self) -> PathBuf {
         self.root.join("lib/libstint.so")

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::units::{self, Bytes, Memory, Ratio};
 use crate::exit::{Exit, Failure};
-use crate::{load, sim};
+use crate::{daemon, device, event_lines, load, run, sim, status, top};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -163,7 +163,7 @@ impl Priority {
 #[derive(Debug, Args)]
 pub struct PrivateNodeArgs {
     #[arg(long, value_enum)]
-    pub driver: Driver,
+    pub driver: Option<Driver>,
     #[arg(long, value_name = "MODEL[:N],…")]
     pub devices: Option<String>,
 }
@@ -276,14 +276,15 @@ pub struct SimStartArgs {
 
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
-    #[arg(long, value_enum)]
-    pub driver: Driver,
     /// NVML to open instead of the system's
     #[arg(long, value_name = "FILE")]
     pub nvml: Option<PathBuf>,
     /// CUDA driver to open instead of the system's
     #[arg(long, value_name = "FILE")]
     pub cuda: Option<PathBuf>,
+    /// Measure what a context costs, and end
+    #[arg(long)]
+    pub contexts: bool,
 }
 
 /// Parses the process's arguments, runs the verb, prints a failure's message to stderr. Usage errors end with 64.
@@ -309,6 +310,13 @@ pub fn main() -> std::process::ExitCode {
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     let Cli { verb, run_dir } = cli;
     match verb {
+        Verb::Run(args) => run::main(args, run_dir.as_deref()),
+        Verb::PrivateNode(args) => run::private_node(args, run_dir.as_deref()),
+        Verb::Daemon(args) => daemon::run(args, run_dir),
+        Verb::Device(args) => device::worker::run(&args),
+        Verb::Status(args) => status::main(args, run_dir.as_deref()),
+        Verb::Top(args) => top::main(args, run_dir.as_deref()),
+        Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
         verb => Err(Failure::failed(format!("{verb:?}: not in this build"))),

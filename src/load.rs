@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::cli::{Arrivals, Kind, LoadArgs};
 use crate::config::units::Bytes;
 use crate::exit::{Exit, Failure};
+use crate::output;
 use cuda::Context;
 use kernel::Spin;
 use report::Report;
@@ -82,10 +83,9 @@ pub fn main(args: LoadArgs) -> Result<Exit, Failure> {
     let plan = Plan::check(&args)?;
     let (report, exit) = run(&plan)?;
     if args.json {
-        let text = serde_json::to_string(&report).map_err(Failure::failed)?;
-        println!("{text}");
+        output::json(&report)?;
     } else {
-        println!("{}", report.text());
+        output::line(&report.text())?;
     }
     Ok(exit)
 }

@@ -1,0 +1,114 @@
+//! `stint run`: a command as a tenant. Finds the node or starts a private one (`run/node.rs`), registers itself as the
+//! head of a launch, puts the shim in front of the command (`run/environment.rs`), and passes signals and the exit code
+//! through (`run/child.rs`). It prints nothing unless it fails: stdout and stderr are the command's.
+
+mod child;
+mod environment;
+mod node;
+mod private_node;
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::artefacts::Artefacts;
+use crate::cli::{Driver, RunArgs};
+use crate::config::units::Memory;
+use crate::exit::{Exit, Failure};
+use crate::protocol::Launch;
+pub use private_node::main as private_node;
+
+/// Runs the verb. Its own failures end with 125, a command that cannot be executed with 126, one not found with 127, and
+/// what the node does not permit with 77.
+pub fn main(args: RunArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+    let ended = prepare_and_run(args, run_dir).map_err(|failure| match failure.exit {
+        Exit::NOT_PERMITTED | Exit::CANNOT_EXECUTE | Exit::NOT_FOUND => failure,
+        _ => Failure {
+            exit: Exit::RUN_FAILED,
+            ..failure
+        },
+    })?;
+    Ok(ended.pass_on()) // the node is gone by now: this may be the end of the process
+}
+
+fn prepare_and_run(args: RunArgs, run_dir: Option<&Path>) -> Result<child::Ended, Failure> {
+    let artefacts = Artefacts::find()?;
+    let mut node = node::Node::find_or_start(run_dir, args.driver, args.devices.as_deref())?;
+    let launched = node.connection.launch(launch(&args))?;
+    if let Some(asked) = args.driver.filter(|asked| *asked != launched.driver) {
+        return Err(Failure::failed(format!(
+            "the node at {} has driver {}, not {}: leave `--driver` out",
+            node.run_dir.display(),
+            launched.driver.as_str(),
+            asked.as_str()
+        )));
+    }
+    let changes = environment::Front {
+        artefacts: &artefacts,
+        sim: launched.driver == Driver::Sim,
+        run_dir: &node.run_dir,
+        newer_driver: newer_driver(&artefacts, launched.driver),
+        gpus: args.gpus.as_deref(),
+    }
+    .variables(&environment::Own::read())?;
+    let (program, arguments) = args
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::usage("no command"))?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(changes);
+    child::run(command)
+}
+
+/// What the daemon is asked for. Bytes are written out: what a person wrote is exact, so is this.
+fn launch(args: &RunArgs) -> Launch {
+    Launch {
+        tenant: args.tenant.clone(),
+        memory: args.memory.map(|memory| match memory {
+            Memory::Bytes(bytes) => format!("{}B", bytes.0),
+            Memory::Part(part) => part.to_string(),
+            Memory::All => "all".into(),
+        }),
+        share: args.share.map(|share| share.to_string()),
+        limit: args.limit.map(|limit| limit.to_string()),
+        priority: args.priority.map(|priority| priority.as_str().into()),
+    }
+}
+
+/// The real driver, if it has functions the shim's table lacks: a program linked to one of them starts only with that
+/// driver in its own scope.
+fn newer_driver(artefacts: &Artefacts, driver: Driver) -> Option<std::path::PathBuf> {
+    let library = match driver {
+        Driver::Sim => artefacts.sim_driver().join("libcuda.so.1"),
+        Driver::Nvidia => driver::load::find("libcuda.so.1", driver::load::library_path().as_deref())?,
+    };
+    let newer = driver::load::newer_names(&library)?;
+    (!newer.is_empty()).then_some(library)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Verb};
+    use clap::Parser;
+
+    #[test]
+    fn the_launch_says_exactly_what_was_written() {
+        let words = [
+            "stint", "run", "-m", "1.5GiB", "-t", "a", "-s", "30%", "--limit", "0.5", "-p", "high", "--", "x",
+        ];
+        let Verb::Run(args) = Cli::try_parse_from(words).expect("parsed").verb else {
+            panic!("another verb")
+        };
+        let launch = launch(&args);
+        assert_eq!(launch.memory.as_deref(), Some("1610612736B"));
+        assert_eq!(
+            launch.memory.and_then(|text| text.parse::<Memory>().ok()),
+            args.memory
+        );
+        assert_eq!(
+            (launch.share.as_deref(), launch.limit.as_deref()),
+            (Some("30%"), Some("50%"))
+        );
+        assert_eq!(launch.priority.as_deref(), Some("high"));
+    }
+}

@@ -1,0 +1,130 @@
+//! The node a command runs on: the named one, the machine's, the user's, or a private one for the length of the command.
+
+use std::fs::DirBuilder;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::cli::Driver;
+use crate::exit::{Exit, Failure};
+use crate::protocol::{Answer, Connection, Refused};
+
+/// A node that answers.
+pub struct Node {
+    pub connection: Connection,
+    /// Absolute.
+    pub run_dir: PathBuf,
+    /// Ends with this value.
+    _private: Option<Private>,
+}
+
+impl Node {
+    /// Finds the node, or starts a private one with `driver` and `devices` where none answers.
+    pub fn find_or_start(
+        named: Option<&Path>,
+        driver: Option<Driver>,
+        devices: Option<&str>,
+    ) -> Result<Node, Failure> {
+        let found = |connection, run_dir: &Path| {
+            if devices.is_some() {
+                let at = run_dir.display();
+                return Err(Failure::usage(format!(
+                    "a node runs at {at}: `--devices` is for a private one"
+                )));
+            }
+            Ok(Node {
+                connection,
+                run_dir: absolute(run_dir)?,
+                _private: None,
+            })
+        };
+        let system = Path::new(driver::run_dir::SYSTEM);
+        // A shim on this machine looks nowhere else, so no other node would see it.
+        if driver::run_dir::of_shim().is_some_and(|dir| dir == system) {
+            if let Some(other) = named.filter(|named| *named != system) {
+                return Err(Failure::failed(format!(
+                    "this machine has a node at {}, which its programs cannot leave for {}: drop --run-dir and STINT_RUN_DIR",
+                    system.display(),
+                    other.display()
+                )));
+            }
+            return found(Connection::open(system)?, system);
+        }
+        let place = named.map_or_else(driver::run_dir::default_for_user, Path::to_path_buf);
+        match Connection::open(&place) {
+            Ok(connection) => return found(connection, &place),
+            Err(failure) if failure.exit != Exit::UNREACHABLE => return Err(failure),
+            Err(_) => {}
+        }
+        let run_dir = absolute(&named.map_or_else(|| own_place(&place), |named| Ok(named.to_path_buf()))?)?;
+        let private = Private::start(&run_dir, driver, devices)?;
+        Ok(Node {
+            connection: Connection::open(&run_dir)?,
+            run_dir,
+            _private: Some(private),
+        })
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))
+}
+
+/// A run directory nobody else uses, below the user's own, which is made where it is missing.
+fn own_place(below: &Path) -> Result<PathBuf, Failure> {
+    let mode = if below == Path::new(driver::run_dir::SYSTEM) {
+        0o755
+    } else {
+        0o700
+    };
+    let made = DirBuilder::new().recursive(true).mode(mode).create(below);
+    made.map_err(|error| Failure::failed(format!("{}: {error}", below.display())))?;
+    Ok(below.join(format!("run-{}", std::process::id())))
+}
+
+/// The process of a private node (`run/private_node.rs`). It ends with its standard input, so also when this process is
+/// killed; and it is not in the command's process group, so that neither Ctrl-C nor Ctrl-Z reach it.
+struct Private(Child);
+
+impl Private {
+    fn start(run_dir: &Path, driver: Option<Driver>, devices: Option<&str>) -> Result<Private, Failure> {
+        let own = std::env::current_exe().map_err(Failure::failed)?;
+        let mut command = Command::new(own);
+        command.arg("private-node").arg("--run-dir").arg(run_dir);
+        if let Some(driver) = driver {
+            command.args(["--driver", driver.as_str()]);
+        }
+        if let Some(devices) = devices {
+            command.args(["--devices", devices]);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| Failure::failed(format!("a private node cannot be started: {error}")))?;
+        let mut line = String::new();
+        if let Some(answers) = child.stdout.take() {
+            BufReader::new(answers)
+                .read_line(&mut line)
+                .map_err(Failure::failed)?;
+        }
+        let private = Private(child);
+        match serde_json::from_str(&line) {
+            Ok(Answer::Ok(())) => Ok(private),
+            Ok(Answer::Error(Refused { exit, message })) => Err(Failure::new(Exit(exit), message)),
+            Err(_) => Err(Failure::failed("the private node ended before it answered")),
+        }
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait(); // reaped already: then it is gone
+    }
+}
