@@ -37,7 +37,7 @@ impl Link {
     }
 }
 
-/// The program `tests/programs/NAME.c`.
+/// The program `NAME.c` of `tests/programs`.
 #[track_caller]
 pub fn program(name: &str, link: Link) -> PathBuf {
     static COMPILED: Mutex<BTreeMap<(String, Link), PathBuf>> = Mutex::new(BTreeMap::new());
@@ -48,7 +48,7 @@ pub fn program(name: &str, link: Link) -> PathBuf {
         .clone()
 }
 
-/// The program `tests/programs/NAME.c` linked to the `libcuda.so` in `driver`, which has names that others lack.
+/// The program `NAME.c` of `tests/programs` linked to the `libcuda.so` in `driver`, which has names that others lack.
 #[track_caller]
 pub fn program_for(name: &str, link: Link, driver: &Path) -> PathBuf {
     let out = driver.join(format!("{name}-{link:?}").to_lowercase());

@@ -7,12 +7,26 @@ use crate::{artefacts, inner, layout::Layout, steps::Steps};
 /// Runs all benches, or those whose name contains a filter.
 pub fn bench(steps: &mut Steps, layout: &Layout, filter: &[String]) -> Result<()> {
     artefacts::build(steps, layout)?;
-    steps.step("benches", |_| {
+    if filter.is_empty() {
+        steps.step("instructions added per call", |_| {
+            let mut command = inner::cargo(layout);
+            command.args([
+                "test",
+                "--workspace",
+                "--test",
+                "main",
+                "instructions::",
+                "--",
+                "--nocapture",
+            ]);
+            inner::run(command.env("STINT_TEST_ARTEFACTS", layout.artefacts()))
+        })?;
+    }
+    steps.step("times", |_| {
         let mut command = inner::cargo(layout);
         command
-            .args(["bench", "--workspace", "--benches", "--"])
-            .args(filter)
-            .env("STINT_TEST_ARTEFACTS", layout.artefacts());
-        inner::run(&mut command)
+            .args(["bench", "-p", "stint", "-p", "stint-ledger", "--benches", "--"])
+            .args(filter);
+        inner::run(command.env("STINT_TEST_ARTEFACTS", layout.artefacts()))
     })
 }
