@@ -7,6 +7,7 @@ mod devices;
 mod loading;
 mod mistakes;
 mod processes;
+mod silence;
 
 use crate::harness::{
     node::Node,
