@@ -1,4 +1,253 @@
-//! The node's daemon.
+//! The node's daemon: wiring. `Daemon::start` prepares the run directory, finds the devices, and hands everything to the
+//! event loop in `daemon/core.rs`, the only place that knows all parts. `stint daemon` runs one; `demo` and `run` embed one.
 
-pub mod client_list;
-pub mod run_dir;
+mod accounts;
+mod admit;
+mod answer;
+mod client_list;
+mod core;
+mod quota_files;
+mod reclaim;
+mod run_dir;
+mod sockets;
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+
+use crate::admission::attach::PeerIdentity;
+use crate::artefacts::Artefacts;
+use crate::cli::{DaemonArgs, Driver};
+use crate::config::{Config, Mode, Problems};
+use crate::device::Inventory;
+use crate::device::child::{Libraries, Supervisor, measure_contexts};
+use crate::exit::{Exit, Failure};
+pub use quota_files::read as read_quota_files;
+
+/// What a daemon is to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub run_dir: PathBuf,
+    pub driver: Driver,
+    pub config: Config,
+    pub source: Source,
+    pub peer_identity: PeerIdentity,
+    pub sabotage: Sabotage,
+}
+
+/// Where the devices are known from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// A child that asks NVML and CUDA.
+    Driver(Libraries),
+    /// A list, never looked at again: for tests of everything else.
+    Fixed(Inventory),
+}
+
+/// What `demo --break` takes out of its own embedded node. No switch of any command reaches it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sabotage {
+    /// The words clients read grant every account the whole device.
+    pub caps: bool,
+    /// What dead clients held is not given back.
+    pub reclaim: bool,
+}
+
+impl Options {
+    /// A node on the stand-in: starts one with `devices` (default: its own) if none runs in `run_dir`.
+    pub fn sim(run_dir: &Path, devices: Option<&str>, config: Config) -> Result<Options, Failure> {
+        let artefacts = Artefacts::find()?;
+        crate::device::sim::ensure(&artefacts, run_dir, devices)?;
+        let libraries = Libraries::sim(&artefacts, run_dir);
+        Ok(Options::new(
+            run_dir,
+            Driver::Sim,
+            config,
+            Source::Driver(libraries),
+        ))
+    }
+
+    /// A node on this machine's GPUs.
+    pub fn nvidia(run_dir: &Path, config: Config) -> Result<Options, Failure> {
+        let libraries = Libraries::nvidia().ok_or_else(|| {
+            Failure::failed("no NVIDIA driver on this machine (no libnvidia-ml.so.1): use `--driver sim` for the stand-in")
+        })?;
+        Ok(Options::new(
+            run_dir,
+            Driver::Nvidia,
+            config,
+            Source::Driver(libraries),
+        ))
+    }
+
+    /// `driver`, or NVIDIA's where there is one; an error naming `--driver sim` where there is none.
+    pub fn of(
+        driver: Option<Driver>,
+        run_dir: &Path,
+        devices: Option<&str>,
+        config: Config,
+    ) -> Result<Options, Failure> {
+        match driver {
+            Some(Driver::Sim) => Options::sim(run_dir, devices, config),
+            _ if devices.is_some() => Err(Failure::usage(
+                "--devices describes the stand-in: add `--driver sim`",
+            )),
+            _ => Options::nvidia(run_dir, config),
+        }
+    }
+
+    fn new(run_dir: &Path, driver: Driver, config: Config, source: Source) -> Options {
+        let (peer_identity, sabotage) = (PeerIdentity::default(), Sabotage::default());
+        Options {
+            run_dir: run_dir.into(),
+            driver,
+            config,
+            source,
+            peer_identity,
+            sabotage,
+        }
+    }
+}
+
+/// A running daemon. Dropped, it stops; its clients go on with what they have.
+#[derive(Debug)]
+pub struct Daemon {
+    run_dir: PathBuf,
+    /// A byte written here ends the loop.
+    stop: UnixStream,
+    thread: Option<JoinHandle<Result<(), Failure>>>,
+}
+
+impl Daemon {
+    /// Starts a daemon in threads of this process. When it returns, both sockets answer.
+    pub fn start(options: Options) -> Result<Daemon, Failure> {
+        let (inventory, supervisor, contexts) = match &options.source {
+            Source::Fixed(inventory) => (inventory.clone(), None, Vec::new()),
+            Source::Driver(libraries) => {
+                let mut supervisor = Supervisor::start(libraries.clone()).map_err(Failure::failed)?;
+                let mut inventory = supervisor.inventory().map_err(Failure::failed)?;
+                let contexts = measure_contexts(libraries, &mut inventory);
+                (inventory, Some(supervisor), contexts)
+            }
+        };
+        let problems: Vec<_> = inventory
+            .devices
+            .iter()
+            .flat_map(|device| {
+                options
+                    .config
+                    .above_device(device.index, crate::config::units::Bytes(device.total_bytes))
+            })
+            .collect();
+        if !problems.is_empty() {
+            return Err(Failure::bad_config(Problems(problems)));
+        }
+        let run_dir = options.run_dir.clone();
+        let (stop, told) = UnixStream::pair().map_err(Failure::failed)?;
+        // A signal handler writes here, and must not wait.
+        stop.set_nonblocking(true).map_err(Failure::failed)?;
+        let mut core = core::Core::new(options, inventory, supervisor, contexts, told)?;
+        let run = move || core.run();
+        let thread = std::thread::Builder::new()
+            .name("stint-daemon".into())
+            .spawn(run)
+            .map_err(Failure::failed)?;
+        Ok(Daemon {
+            run_dir,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    pub fn run_dir(&self) -> &Path {
+        &self.run_dir
+    }
+
+    /// Ends the daemon and waits for it.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        self.tell();
+        self.join()
+    }
+
+    /// Waits until a signal ends the daemon, or it fails.
+    fn wait(mut self) -> Result<(), Failure> {
+        self.join()
+    }
+
+    fn tell(&self) {
+        let _ = (&self.stop).write(&[0]); // full, or nobody there: it was told already
+    }
+
+    fn join(&mut self) -> Result<(), Failure> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        thread.join().unwrap_or_else(|_| {
+            Err(Failure::failed(
+                "the daemon's thread panicked; its message is above",
+            ))
+        })
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.tell();
+        if let Err(failure) = self.join() {
+            tracing::error!("{failure}");
+        }
+    }
+}
+
+/// `stint daemon`: runs until SIGTERM or SIGINT.
+pub fn run(args: DaemonArgs, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
+    log_to_stderr();
+    let mut config = read_quota_files(args.config.as_deref())?;
+    if args.observe {
+        config.node.mode = Mode::Observe;
+    }
+    let run_dir = run_dir.unwrap_or_else(driver::run_dir::default_for_user);
+    let options = Options::of(args.driver, &run_dir, args.devices.as_deref(), config)?;
+    raise_descriptor_limit();
+    let daemon = Daemon::start(options)?;
+    for signal in [SIGTERM, SIGINT] {
+        let told = daemon
+            .stop
+            .try_clone()
+            .and_then(|stop| pipe::register(signal, stop));
+        told.map_err(|error| Failure::failed(format!("signal {signal}: {error}")))?;
+    }
+    tracing::info!(run_dir = %daemon.run_dir().display(), "admitting clients");
+    daemon.wait()?;
+    tracing::info!("ended");
+    Ok(Exit::OK)
+}
+
+fn log_to_stderr() {
+    use std::io::IsTerminal;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("STINT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let colour = std::io::stderr().is_terminal();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colour)
+        .with_writer(std::io::stderr);
+    let _ = log.try_init(); // an embedding program has its own
+}
+
+/// One descriptor per client and six per account and device: the usual 1024 would not do.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
+}
+
+#[cfg(test)]
+mod tests;

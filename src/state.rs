@@ -113,34 +113,18 @@ impl NodeState {
         Ok(())
     }
 
-    /// Bytes of device `place` that are guaranteed to no account with clients or a launch.
+    /// Whether an account has a client or a launch: only then its guarantee counts.
+    pub fn is_active(&self, account: &str) -> bool {
+        let has_launch = self.accounts.get(account).is_some_and(|known| known.launches > 0);
+        has_launch || self.clients.values().any(|client| client.account == account)
+    }
+
+    /// Bytes of device `place` that are guaranteed to no active account.
     fn unguaranteed(&self, place: usize) -> u64 {
-        let guaranteed = self
-            .accounts
-            .values()
-            .filter_map(|account| account.devices.get(place));
+        let active = self.accounts.iter().filter(|(name, _)| self.is_active(name));
+        let guaranteed = active.filter_map(|(_, account)| account.devices.get(place));
         let sum = guaranteed.fold(0u64, |sum, device| sum.saturating_add(device.guaranteed));
         self.usable(place).saturating_sub(sum)
-    }
-
-    /// Caps of an account, per device; `None` when there is no such account.
-    pub fn caps(&self, account: &str) -> Option<Vec<u64>> {
-        let account = self.accounts.get(account)?;
-        Some(
-            account
-                .devices
-                .iter()
-                .map(|device| device.reading.cap_bytes)
-                .collect(),
-        )
-    }
-
-    /// Clients of an account.
-    pub fn clients_of(&self, account: &str) -> usize {
-        self.clients
-            .values()
-            .filter(|client| client.account == account)
-            .count()
     }
 
     /// Account names, for those who read their words.

@@ -22,11 +22,13 @@ pub struct Admin {
     unsent: Vec<u8>,
     /// Every later event goes there too.
     pub follows: bool,
+    finishing: bool,
 }
 
 /// Why a connection is over.
 #[derive(Debug, thiserror::Error)]
 pub enum Over {
+    /// One side did, and nothing was left to say.
     #[error("it hung up")]
     HungUp,
     #[error("it sent a line longer than {LONGEST_REQUEST} bytes")]
@@ -46,6 +48,7 @@ impl Admin {
             unfinished: Vec::new(),
             unsent: Vec::new(),
             follows: false,
+            finishing: false,
         })
     }
 
@@ -93,7 +96,17 @@ impl Admin {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        if self.finishing && self.unsent.is_empty() {
+            Err(Over::HungUp)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Hangs up once everything kept has been sent.
+    pub fn finish(&mut self) -> Result<(), Over> {
+        self.finishing = true;
+        self.flush()
     }
 
     /// Whether something is kept until the caller reads.

@@ -69,16 +69,27 @@ pub struct Attach {
     socket: OwnedFd,
     expect: Expect,
     since: Instant,
+    /// Effective user when it connected.
+    user: Option<u32>,
 }
 
 impl Attach {
     /// Takes over an accepted, non-blocking socket.
     pub fn new(socket: OwnedFd, now: Instant) -> Attach {
+        let user = options::socket_peercred(&socket)
+            .ok()
+            .map(|peer| peer.uid.as_raw());
         Attach {
             socket,
             expect: Expect::Hello,
             since: now,
+            user,
         }
+    }
+
+    /// Whose connection it is.
+    pub fn user(&self) -> Option<u32> {
+        self.user
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::process::Identity;
-use crate::config::units::{Bytes, Memory};
+use crate::config::units::{Bytes, Memory, Ratio};
 use crate::config::{Config, DEFAULT_TENANT, MemoryRule, Per, Rules, Unknown, tenant_name};
 use crate::exit::{Exit, Failure};
 use crate::protocol::Launch;
@@ -62,11 +62,9 @@ impl Launches {
         self.0.remove(&head)
     }
 
-    /// Whether any launch places its clients in `account`.
-    pub fn holds(&self, account: &str) -> bool {
-        self.0
-            .values()
-            .any(|place| place.account == account || place.carved_from.as_deref() == Some(account))
+    /// Launches that place their clients in `account`.
+    pub fn count(&self, account: &str) -> usize {
+        self.0.values().filter(|place| place.account == account).count()
     }
 
     /// The nearest launch a process descends from.
@@ -156,6 +154,30 @@ pub fn place_of_launch(
     }
 }
 
+/// Checks what a launch asks of mechanisms that do not exist yet, and names those keys.
+pub fn not_in_force(asked: &Launch) -> Result<Vec<&'static str>, Failure> {
+    for part in [&asked.share, &asked.limit].into_iter().flatten() {
+        part.parse::<Ratio>().map_err(Failure::usage)?;
+    }
+    if let Some(word) = &asked.priority
+        && !["low", "normal", "high"].contains(&word.as_str())
+    {
+        return Err(Failure::usage(format!(
+            "`{word}` is no priority: write low, normal or high"
+        )));
+    }
+    let keys = [
+        ("share", &asked.share),
+        ("limit", &asked.limit),
+        ("priority", &asked.priority),
+    ];
+    Ok(keys
+        .into_iter()
+        .filter(|(_, value)| value.is_some())
+        .map(|(key, _)| key)
+        .collect())
+}
+
 /// A launch by somebody with authority.
 fn granted(
     config: &Config,
@@ -171,8 +193,8 @@ fn granted(
             Some(asked) => Place {
                 account: part_of(&own.account, peer),
                 memory: MemoryRule::one(asked),
-                passing: true,
                 carved_from: None,
+                passing: true,
                 ..own
             },
         });
@@ -195,6 +217,7 @@ fn granted(
     };
     if let Some(asked) = memory {
         place.memory = MemoryRule::one(asked);
+        place.passing = true;
     }
     Ok(place)
 }

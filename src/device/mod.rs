@@ -1,5 +1,11 @@
 //! What the node has: devices, their memory, who uses it. Asked of NVML by a child of the daemon (`child.rs` is the
-//! daemon's end, `worker.rs` the child's), because a call into a driver can hang and nothing that hangs may be here.
+//! daemon's end, `worker.rs` the child's, `context.rs` what it asks CUDA), because a call into a driver can hang and nothing that hangs may be here.
+
+pub mod child;
+#[allow(unsafe_code)] // calls into libcuda by pointer
+mod context;
+pub mod sim;
+pub mod worker;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,21 +29,20 @@ pub struct Device {
 impl Device {
     /// The 16 bytes of the UUID, as CUDA gives them; `None` if NVML's text is no UUID.
     pub fn uuid_bytes(&self) -> Option<[u8; 16]> {
-        let digits: String = self
-            .uuid
-            .strip_prefix("GPU-")?
-            .chars()
-            .filter(|c| *c != '-')
-            .collect();
-        let mut bytes = [0; 16];
-        if digits.len() != 32 || !digits.is_ascii() {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(bytes)
+        uuid_bytes(&self.uuid)
     }
+}
+
+fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.strip_prefix("GPU-")?.chars().filter(|c| *c != '-').collect();
+    let mut bytes = [0; 16];
+    if digits.len() != 32 || !digits.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// The driver behind the devices.

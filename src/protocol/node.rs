@@ -125,11 +125,14 @@ pub struct TenantDevice {
 pub struct TenantMemory {
     pub cap_bytes: u64,
     pub used_bytes: u64,
-    pub peak_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
     /// What of it is contexts.
-    pub context_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_bytes: Option<u64>,
     /// What of it is the driver's slabs beyond what was asked for.
-    pub slab_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slab_bytes: Option<u64>,
     pub refusals_total: u64,
 }
 

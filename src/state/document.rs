@@ -153,9 +153,9 @@ impl NodeState {
             memory: TenantMemory {
                 cap_bytes: reading.cap_bytes,
                 used_bytes: reading.used_bytes,
-                peak_bytes: reading.peak_bytes,
-                context_bytes: reading.context_bytes,
-                slab_bytes: reading.slab_bytes,
+                peak_bytes: Some(reading.peak_bytes),
+                context_bytes: Some(reading.context_bytes),
+                slab_bytes: Some(reading.slab_bytes),
                 refusals_total: device.refusals,
             },
             compute: TenantCompute {

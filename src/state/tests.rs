@@ -209,6 +209,18 @@ fn no_more_is_guaranteed_than_there_is() {
         },
         at(1),
     );
+    assert_eq!(
+        node.room_for(&granted(9, 9)),
+        Ok(()),
+        "an account that nobody uses takes nothing from others"
+    );
+    node.apply(
+        Event::Launches {
+            account: "a".into(),
+            count: 1,
+        },
+        at(1),
+    );
     assert_eq!(node.room_for(&granted(9, 5)), Ok(()));
     let refused = Overcommitted {
         device: 0,

@@ -1,0 +1,199 @@
+//! Accounts come and go: what each is granted per device, whether the node can guarantee that, and what a part of an
+//! account takes from the whole.
+
+use super::core::Core;
+use crate::admission::identity::Place;
+use crate::config::units::{Bytes, Memory};
+use crate::enforce::Grant;
+use crate::exit::Failure;
+use crate::state::{Event, Granted, Overcommitted};
+
+impl Core {
+    /// What `place` grants on each device. A cap never reaches into what the node keeps back.
+    pub fn grants_of(&self, place: &Place) -> Vec<Granted> {
+        let on = |(device, of): (usize, &crate::device::Device)| {
+            let total = Bytes(of.total_bytes);
+            let bytes = |memory: Memory| memory.on_device(total).unwrap_or(total).0;
+            let cap_bytes = bytes(place.memory.cap).min(self.state.usable(device));
+            let guaranteed_bytes = place.memory.guaranteed.map_or(0, bytes).min(cap_bytes);
+            Granted {
+                cap_bytes,
+                guaranteed_bytes,
+            }
+        };
+        self.inventory.devices.iter().enumerate().map(on).collect()
+    }
+
+    /// Makes sure the account of `place` exists and what it is guaranteed is there. The message says why not.
+    pub fn ensure_open(&mut self, place: &Place) -> Result<(), Failure> {
+        let account = &place.account;
+        if self.state.is_active(account) {
+            return Ok(());
+        }
+        let granted = match self.grants.get(account) {
+            Some(granted) => granted.clone(),
+            None => self.grants_of(place),
+        };
+        self.state
+            .room_for(&granted)
+            .map_err(|short| self.overcommitted(place, short))?;
+        if self.ledgers.contains(account) {
+            return Ok(());
+        }
+        let grant = |(device, granted): (usize, &Granted)| Grant {
+            uuid: self.uuids[device],
+            cap_bytes: if self.sabotage.caps {
+                self.state.usable(device)
+            } else {
+                granted.cap_bytes
+            },
+            context_bytes: self.contexts[device],
+        };
+        let grants: Vec<Grant> = granted.iter().enumerate().map(grant).collect();
+        self.ledgers.open(account, &grants).map_err(Failure::failed)?;
+        self.grants.insert(account.clone(), granted.clone());
+        self.places.insert(account.clone(), place.clone());
+        self.apply(Event::Opened {
+            place: place.clone(),
+            granted,
+        });
+        self.update_bells();
+        Ok(())
+    }
+
+    fn overcommitted(&self, place: &Place, short: Overcommitted) -> Failure {
+        let index = self.inventory.devices[short.device].index;
+        Failure::failed(format!(
+            "account {} would be guaranteed {} bytes of device {index}, of which {} are left: ask for less, wait, or set \
+             [node] overcommit = \"allow\"",
+            place.account, short.asked_bytes, short.left_bytes
+        ))
+    }
+
+    /// Drops an account made for a launch once it has neither clients nor a launch, and returns what it took from another.
+    pub fn settle(&mut self, account: &str) {
+        let Some(place) = self.places.get(account) else {
+            return;
+        };
+        let has_parts = self
+            .places
+            .values()
+            .any(|part| part.carved_from.as_deref() == Some(account));
+        if !place.passing || has_parts || self.state.is_active(account) {
+            return;
+        }
+        self.close(account);
+    }
+
+    /// Drops an account nobody uses.
+    pub fn close(&mut self, account: &str) {
+        let place = self.places.remove(account);
+        let granted = self.grants.remove(account).unwrap_or_default();
+        self.ledgers.close(account);
+        self.apply(Event::Closed {
+            account: account.into(),
+        });
+        self.update_bells();
+        let Some(whole) = place.and_then(|place| place.carved_from) else {
+            return;
+        };
+        let returned = self.grants.get(&whole).map(|before| {
+            let more = |(before, part): (&Granted, &Granted)| Granted {
+                cap_bytes: before.cap_bytes + part.cap_bytes,
+                guaranteed_bytes: before.guaranteed_bytes + part.guaranteed_bytes,
+            };
+            before.iter().zip(&granted).map(more).collect::<Vec<_>>()
+        });
+        if let Some(returned) = returned {
+            self.put_into_force(&whole, returned);
+            self.settle(&whole);
+        }
+    }
+
+    /// Changes the caps of an open account. Returns the bytes used on each device at that instant.
+    fn put_into_force(&mut self, account: &str, granted: Vec<Granted>) -> Vec<u64> {
+        let mut used = Vec::new();
+        for (device, granted) in granted.iter().enumerate() {
+            match self.ledgers.set_cap(account, device, granted.cap_bytes) {
+                Ok(bytes) => used.push(bytes),
+                Err(error) => {
+                    // The word is stored and binds whoever reads it next; what is used cannot be told.
+                    tracing::warn!(%error);
+                    used.push(u64::MAX);
+                }
+            }
+        }
+        self.grants.insert(account.into(), granted.clone());
+        self.apply(Event::Granted {
+            account: account.into(),
+            granted,
+        });
+        used
+    }
+
+    /// Takes what `part` gets from the account it is carved from: first the whole is lowered, then the part may be made, so
+    /// that both together never have more than the whole had.
+    pub fn carve(&mut self, part: &Place, whole: &Place) -> Result<(), Failure> {
+        self.ensure_open(whole)?;
+        let before = self.grants.get(&whole.account).cloned().unwrap_or_default();
+        let asked = self.grants_of(part);
+        let mut after = Vec::new();
+        let mut taken = Vec::new();
+        for (device, (before, asked)) in before.iter().zip(&asked).enumerate() {
+            let index = self.inventory.devices[device].index;
+            let Some(cap_bytes) = before.cap_bytes.checked_sub(asked.cap_bytes) else {
+                return Err(Failure::not_permitted(format!(
+                    "you may only lower what you have: {} bytes were asked, account {} has {} on device {index}",
+                    asked.cap_bytes, whole.account, before.cap_bytes
+                )));
+            };
+            let guaranteed_bytes = before.guaranteed_bytes.min(asked.cap_bytes);
+            after.push(Granted {
+                cap_bytes,
+                guaranteed_bytes: before.guaranteed_bytes - guaranteed_bytes,
+            });
+            taken.push(Granted {
+                cap_bytes: asked.cap_bytes,
+                guaranteed_bytes,
+            });
+        }
+        let used = self.put_into_force(&whole.account, after.clone());
+        let over = used
+            .iter()
+            .zip(&after)
+            .position(|(used, after)| *used > after.cap_bytes);
+        if let Some(device) = over {
+            let message = format!(
+                "account {} uses {} bytes of device {}, of which {} would have to go to this command: ask for less, or end others",
+                whole.account, used[device], self.inventory.devices[device].index, taken[device].cap_bytes
+            );
+            self.put_into_force(&whole.account, before);
+            return Err(Failure::failed(message));
+        }
+        self.grants.insert(part.account.clone(), taken);
+        Ok(())
+    }
+
+    /// Gives back what [`Core::carve`] took for an account that was not made after all.
+    pub fn uncarve(&mut self, part: &Place, whole: &str) {
+        let taken = self.grants.remove(&part.account).unwrap_or_default();
+        let Some(before) = self.grants.get(whole) else {
+            return;
+        };
+        let more = |(before, taken): (&Granted, &Granted)| Granted {
+            cap_bytes: before.cap_bytes + taken.cap_bytes,
+            guaranteed_bytes: before.guaranteed_bytes + taken.guaranteed_bytes,
+        };
+        let granted = before.iter().zip(&taken).map(more).collect();
+        self.put_into_force(whole, granted);
+    }
+
+    /// Tells the state how many launches bring clients to an account.
+    pub fn count_launches(&mut self, account: &str) {
+        let count = self.launches.count(account);
+        self.apply(Event::Launches {
+            account: account.into(),
+            count,
+        });
+    }
+}

@@ -1,0 +1,222 @@
+//! Hellos: a process asks to become a client. What it is comes from the kernel, where it belongs from `identity.rs`; it gets
+//! a slot and the objects of its account.
+
+use std::time::Instant;
+
+use ledger::Owner;
+use ledger::wire::{Hello, Status, flags};
+
+use super::core::{Core, Seat};
+use super::sockets;
+use crate::admission::attach::{Attach, Greeted, Step};
+use crate::admission::identity::{Place, place_of};
+use crate::admission::process;
+use crate::enforce::EnforceError;
+use crate::state::{Client, ClientId, Event};
+
+/// Connections taken in one round, so that deaths are looked at in between.
+const AT_ONCE: usize = 64;
+/// Silent connections one user may have; a fresh one beyond is hung up on.
+const MOST_SILENT: usize = 64;
+
+/// Why a process was turned away: what its shim is told, and what the log says.
+struct Denied {
+    status: Status,
+    reason: &'static str,
+    message: String,
+}
+
+impl Core {
+    pub fn accept_attaches(&mut self) {
+        for _ in 0..AT_ONCE {
+            let socket = match sockets::accept_attach(&self.attach_listener) {
+                Ok(Some(socket)) => socket,
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "a client cannot be accepted");
+                    return;
+                }
+            };
+            let mut attach = Attach::new(socket, Instant::now());
+            // A shim says hello at once: most connections never enter the loop.
+            match attach.step(self.peer_identity) {
+                Step::Wait => {
+                    if self.silent_of(&attach) >= MOST_SILENT {
+                        continue;
+                    }
+                    match self.enroll(attach.socket()) {
+                        Ok(token) => drop(self.attaches.insert(token, attach)),
+                        Err(error) => tracing::warn!(%error, "a client cannot be listened to"),
+                    }
+                }
+                step => self.answer_attach(&attach, step),
+            }
+        }
+    }
+
+    /// Silent connections of the user behind `attach`.
+    fn silent_of(&self, attach: &Attach) -> usize {
+        let user = attach.user();
+        self.attaches
+            .values()
+            .filter(|other| other.user() == user)
+            .count()
+    }
+
+    pub fn step_attach(&mut self, token: u64) {
+        let Some(mut attach) = self.attaches.remove(&token) else {
+            return;
+        };
+        match attach.step(self.peer_identity) {
+            Step::Wait => drop(self.attaches.insert(token, attach)),
+            step => self.answer_attach(&attach, step),
+        }
+    }
+
+    fn answer_attach(&mut self, attach: &Attach, step: Step) {
+        match step {
+            Step::Wait | Step::Close => {}
+            Step::Refuse(protocol, status) => {
+                let _ = attach.reply(protocol, status, &[], &[]); // whoever does not listen is not told
+            }
+            Step::Greeted(greeted) => self.admit(attach, greeted),
+        }
+    }
+
+    fn admit(&mut self, attach: &Attach, greeted: Greeted) {
+        // What the dead held is back before anybody is admitted.
+        self.reap();
+        let (hello, pid) = (greeted.hello, greeted.pid);
+        let Some((peer, image)) = self.peer(pid, &greeted.pidfd) else {
+            return;
+        };
+        let user = peer.user.clone();
+        let place = if self.predecessors.is_empty() {
+            place_of(&self.config, &self.launches, &peer).ok_or_else(|| Denied {
+                status: Status::Denied,
+                reason: "unknown",
+                message: format!("user {user} matches no tenant, and [node] unknown = \"refuse\""),
+            })
+        } else {
+            Err(Denied {
+                status: Status::Predecessor,
+                reason: "predecessor",
+                message: self.why_nobody_is_admitted(),
+            })
+        };
+        let seated = place.and_then(|place| {
+            let owner = Owner {
+                pid,
+                start_time: peer.identity.start_time,
+                nonce: hello.nonce,
+            };
+            self.seat(&hello, owner, image, place, &user, greeted.pidfd)
+        });
+        let sent = match seated {
+            Ok((account, slot)) => match self.ledgers.objects(&account, slot) {
+                Some((entries, fds)) => attach.reply(hello.protocol, Status::Admitted, &entries, &fds),
+                None => attach.reply(hello.protocol, Status::Failed, &[], &[]),
+            },
+            Err(Denied {
+                status,
+                reason,
+                message,
+            }) => {
+                self.apply(Event::Denied {
+                    pid,
+                    user,
+                    reason,
+                    message,
+                });
+                attach.reply(hello.protocol, status, &[], &[])
+            }
+        };
+        if let Err(error) = sent {
+            // It has gone, or will try again; its end is seen by its descriptor.
+            tracing::debug!(pid, %error, "no reply could be sent");
+        }
+    }
+
+    /// Finds the slot of a client, or makes one. An observer has none.
+    fn seat(
+        &mut self,
+        hello: &Hello,
+        owner: Owner,
+        image: [u64; 3],
+        place: Place,
+        user: &str,
+        pidfd: std::os::fd::OwnedFd,
+    ) -> Result<(String, Option<ledger::SlotIndex>), Denied> {
+        let mine = |(id, seat): (&ClientId, &Seat)| {
+            let same = seat.owner.pid == owner.pid && seat.owner.start_time == owner.start_time;
+            same.then(|| (*id, seat.owner.nonce, seat.account.clone(), seat.slot))
+        };
+        let seats: Vec<_> = self.seats.iter().filter_map(mine).collect();
+        if let Some((_, _, account, slot)) = seats.iter().find(|(_, nonce, ..)| *nonce == owner.nonce) {
+            // The same program again: its reply was lost, or it has the shim twice.
+            let slot = (hello.flags & flags::OBSERVER == 0).then_some(*slot);
+            return Ok((account.clone(), slot));
+        }
+        for (id, ..) in seats {
+            self.leave_if_executed(id);
+        }
+        self.reap();
+        self.ensure_open(&place).map_err(|failure| Denied {
+            status: Status::Denied,
+            reason: "guarantee",
+            message: failure.message,
+        })?;
+        let account = place.account;
+        if hello.flags & flags::OBSERVER != 0 {
+            return Ok((account, None));
+        }
+        let failed = |reason, message| Denied {
+            status: Status::Failed,
+            reason,
+            message,
+        };
+        let slot = self.ledgers.claim(&account, &owner).map_err(|error| Denied {
+            status: if matches!(error, EnforceError::NoSlot { .. }) {
+                Status::NoSlot
+            } else {
+                Status::Failed
+            },
+            reason: "slot",
+            message: error.to_string(),
+        })?;
+        let seat = Seat {
+            owner,
+            account: account.clone(),
+            slot,
+            image,
+            going: None,
+        };
+        let identity = seat.identity();
+        let id = ClientId(self.next_client);
+        self.next_client += 1;
+        let command = process::command(owner.pid);
+        let client = Client::new(identity, &account, slot, command, user.into());
+        self.seats.insert(id, seat);
+        self.apply(Event::Admitted { id, client });
+        // Listed before the reply: from then on it may hold memory.
+        if let Err(error) = self.client_list.add(identity) {
+            self.unseat(id);
+            return Err(failed(
+                "list",
+                format!("the list of clients cannot be written: {error}"),
+            ));
+        }
+        if let Err(error) = self.watch(identity, pidfd) {
+            self.unseat(id);
+            return Err(failed("watch", format!("its end cannot be watched: {error}")));
+        }
+        Ok((account, Some(slot)))
+    }
+
+    /// Takes back a seat its process was never told of.
+    fn unseat(&mut self, id: ClientId) {
+        if let Some(seat) = self.seats.get_mut(&id) {
+            seat.going = Some("not admitted after all");
+        }
+    }
+}

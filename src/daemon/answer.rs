@@ -1,0 +1,225 @@
+//! Requests on the admin socket (`protocol.rs`), and launches: a process that becomes the head of a tenant's processes.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::SystemTime;
+
+use nix::sys::socket::{getsockopt, sockopt};
+use rustix::net::sockopt::socket_peercred;
+use serde::Serialize;
+
+use super::core::{Core, mind_unsent};
+use crate::admission::admin::{Admin, Over, in_our_namespaces};
+use crate::admission::identity::{Place, not_in_force, place_of, place_of_launch};
+use crate::admission::process;
+use crate::config::units::{Bytes, Memory};
+use crate::exit::Failure;
+use crate::protocol::{Answer, Launch, Launched, LaunchedDevice, Refused, Request};
+use crate::state::Event;
+
+/// Connections taken in one round.
+const AT_ONCE: usize = 16;
+
+impl Core {
+    pub fn accept_admins(&mut self) {
+        for _ in 0..AT_ONCE {
+            let stream = match self.admin_listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    tracing::warn!(%error, "a caller cannot be accepted");
+                    return;
+                }
+            };
+            if let Err(error) = self.accept_admin(stream) {
+                tracing::debug!(%error, "a caller was hung up on");
+            }
+        }
+    }
+
+    fn accept_admin(&mut self, stream: UnixStream) -> Result<(), Over> {
+        let peer = socket_peercred(&stream).map_err(std::io::Error::from)?;
+        let mut admin = Admin::new(stream)?;
+        if !in_our_namespaces(peer.pid.as_raw_nonzero().get().unsigned_abs()) {
+            let why = "you are in another user or pid namespace than the node: ask from the host";
+            return admin.send(&refused(Failure::not_permitted(why)));
+        }
+        let token = self.enroll(admin.socket()).map_err(std::io::Error::from)?;
+        self.admins.insert(token, admin);
+        Ok(())
+    }
+
+    /// Reads what a caller sent and answers it; hangs up when it is over.
+    pub fn serve(&mut self, token: u64) {
+        let Some(mut admin) = self.admins.remove(&token) else {
+            return;
+        };
+        match self.converse(&mut admin) {
+            Ok(()) => {
+                mind_unsent(&self.epoll, token, &admin);
+                self.admins.insert(token, admin);
+            }
+            Err(Over::HungUp) => {}
+            Err(error) => tracing::debug!(%error, "a caller was hung up on"),
+        }
+    }
+
+    fn converse(&mut self, admin: &mut Admin) -> Result<(), Over> {
+        admin.flush()?;
+        for line in admin.lines()? {
+            match serde_json::from_str::<Request>(&line) {
+                Ok(request) => self.answer(admin, request)?,
+                Err(error) => {
+                    admin.send(&refused(Failure::usage(format!(
+                        "this is no request the daemon knows: {error}"
+                    ))))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, admin: &mut Admin, request: Request) -> Result<(), Over> {
+        match request {
+            Request::Status => {
+                self.read_ledgers();
+                admin.send(&Answer::Ok(self.state.document(&self.about, SystemTime::now())))
+            }
+            Request::Events { follow } => {
+                admin.send(&Answer::Ok("events"))?;
+                for event in self.log.kept() {
+                    admin.send(event)?;
+                }
+                admin.follows = follow;
+                if follow { Ok(()) } else { admin.finish() }
+            }
+            Request::Launch(launch) => match self.launch(admin, &launch) {
+                Ok(launched) => admin.send(&Answer::Ok(launched)),
+                Err(failure) => admin.send(&refused(failure)),
+            },
+        }
+    }
+
+    fn launch(&mut self, admin: &Admin, asked: &Launch) -> Result<Launched, Failure> {
+        self.reap();
+        if !self.predecessors.is_empty() {
+            return Err(Failure::failed(self.why_nobody_is_admitted()));
+        }
+        let ended = || Failure::failed("the caller has ended");
+        let credentials = socket_peercred(admin.socket()).map_err(|_| ended())?;
+        let pid = credentials.pid.as_raw_nonzero().get().unsigned_abs();
+        let pidfd = descriptor_of(admin, pid).ok_or_else(ended)?;
+        let (mut peer, _) = self.peer(pid, &pidfd).ok_or_else(ended)?;
+        let later = not_in_force(asked)?;
+        let billed = peer.clone();
+        // What it may do goes by the user it acts as, whom it is billed to by the one it is.
+        peer.uid = credentials.uid.as_raw();
+        let place = place_of_launch(&self.config, &self.launches, self.authority, &peer, asked)?;
+        self.check_devices(&place)?;
+        self.make_room(&place, asked)?;
+        match place.carved_from.clone() {
+            Some(whole) => {
+                let whole = place_of(&self.config, &self.launches, &billed)
+                    .filter(|place| place.account == whole)
+                    .ok_or_else(|| {
+                        Failure::failed(format!("account {whole} is not the caller's any more"))
+                    })?;
+                self.carve(&place, &whole)?;
+                if let Err(failure) = self.ensure_open(&place) {
+                    self.uncarve(&place, &whole.account);
+                    return Err(failure);
+                }
+            }
+            None => self.ensure_open(&place)?,
+        }
+        self.watch(peer.identity, pidfd)
+            .map_err(|error| Failure::failed(format!("pid {pid}: {error}")))?;
+        self.launches.add(peer.identity, place.clone());
+        self.count_launches(&place.account);
+        for key in later {
+            let message = format!("`{key}` of the launch by pid {pid} is understood and not in force yet");
+            self.apply(Event::ConfigNote { message });
+        }
+        Ok(self.launched(place))
+    }
+
+    /// No device may be too small for what was asked.
+    fn check_devices(&self, place: &Place) -> Result<(), Failure> {
+        for device in &self.inventory.devices {
+            if let Memory::Bytes(Bytes(asked)) = place.memory.cap
+                && asked > device.total_bytes
+            {
+                return Err(Failure::usage(format!(
+                    "{asked} bytes are more than device {} has ({} bytes): ask for at most that, or a percentage",
+                    device.index, device.total_bytes
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// An account in use keeps its caps; one that nobody uses is made anew with those asked for.
+    fn make_room(&mut self, place: &Place, asked: &Launch) -> Result<(), Failure> {
+        let Some(open) = self.places.get(&place.account) else {
+            return Ok(());
+        };
+        if asked.memory.is_none() || open.memory == place.memory {
+            return Ok(());
+        }
+        let has_parts = self
+            .places
+            .values()
+            .any(|part| part.carved_from.as_ref() == Some(&place.account));
+        if self.state.is_active(&place.account) || has_parts {
+            return Err(Failure::failed(format!(
+                "account {} is in use with another cap: leave --memory out, name another tenant, or wait for its clients to end",
+                place.account
+            )));
+        }
+        self.close(&place.account);
+        Ok(())
+    }
+
+    fn launched(&self, place: Place) -> Launched {
+        let granted = self.grants.get(&place.account).into_iter().flatten();
+        let devices = self
+            .inventory
+            .devices
+            .iter()
+            .zip(granted)
+            .map(|(device, granted)| LaunchedDevice {
+                index: device.index,
+                uuid: device.uuid.clone(),
+                cap_bytes: granted.cap_bytes,
+            });
+        Launched {
+            devices: devices.collect(),
+            tenant: place.tenant,
+            account: place.account,
+            driver: self.about.driver,
+        }
+    }
+}
+
+/// A descriptor for the process that connected, `pid`. Before Linux 6.5 it is opened by number: a caller that ended since
+/// leaves a launch to whoever has its number now, with what the caller's user may ask for and no more.
+fn descriptor_of(admin: &Admin, pid: u32) -> Option<OwnedFd> {
+    match getsockopt(&admin.socket(), sockopt::PeerPidfd) {
+        Ok(pidfd) => (!process::ended(pidfd.as_fd())).then_some(pidfd),
+        Err(nix::errno::Errno::ENOPROTOOPT) => process::open(process::stat(pid)?.identity),
+        Err(_) => None,
+    }
+}
+
+fn refused(failure: Failure) -> Answer<()> {
+    Answer::Error(Refused {
+        exit: failure.exit.0,
+        message: failure.message,
+    })
+}
+
+/// Keeps `Answer::Ok` of borrowed texts serialisable beside owned ones.
+const _: fn() = || {
+    fn serialises<T: Serialize>() {}
+    serialises::<Answer<&str>>();
+};

@@ -1,0 +1,513 @@
+//! The event loop: one thread that never waits for anybody but the kernel. Deaths come first in every round, so that what
+//! the dead held is back before anybody is admitted (`reclaim.rs`); then hellos (`admit.rs`), requests (`answer.rs`),
+//! rings of doorbells, and what the device child says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant, SystemTime};
+
+use ledger::ring::Kind as PostedKind;
+use ledger::{Owner, SlotIndex};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use super::client_list::ClientList;
+use super::run_dir::RunDir;
+use super::{Options, Sabotage, sockets};
+use crate::admission::admin::Admin;
+use crate::admission::attach::{Attach, PeerIdentity};
+use crate::admission::identity::{Authority, Launches, Peer, Place};
+use crate::admission::process::{self, Identity};
+use crate::admission::users::{Users, trusted_group};
+use crate::config::units::Bytes;
+use crate::config::{Config, Mode};
+use crate::device::child::{Said, Supervisor};
+use crate::device::{Inventory, Look};
+use crate::enforce::bell::Listener;
+use crate::enforce::{Ledgers, Posted, What};
+use crate::events::{self, Kind, Log};
+use crate::exit::Failure;
+use crate::state::{About, ClientId, Event, Granted, NodeState, Refusal};
+
+/// Time between two looks at devices, counters and executed programs.
+const TICK: Duration = Duration::from_secs(1);
+/// Time until a recovery that somebody disturbed is tried again.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// What a round of the loop can be woken by; connections have numbers from [`FIRST_CONNECTION`].
+const ATTACH: u64 = 0;
+const ADMIN: u64 = 1;
+const BELL: u64 = 2;
+const LIVES: u64 = 3;
+const DEVICE: u64 = 4;
+const STOP: u64 = 5;
+pub(super) const FIRST_CONNECTION: u64 = 16;
+
+/// A client as the daemon holds it.
+#[derive(Debug, Clone)]
+pub(super) struct Seat {
+    pub owner: Owner,
+    pub account: String,
+    pub slot: SlotIndex,
+    /// The program it was when it attached.
+    pub image: [u64; 3],
+    /// Why it goes, once its process has ended or executed: its charge is still to be given back.
+    pub going: Option<&'static str>,
+}
+
+impl Seat {
+    pub fn identity(&self) -> Identity {
+        Identity {
+            pid: self.owner.pid,
+            start_time: self.owner.start_time,
+        }
+    }
+}
+
+pub(super) struct Core {
+    pub config: Config,
+    pub about: About,
+    pub authority: Authority,
+    pub peer_identity: PeerIdentity,
+    pub sabotage: Sabotage,
+    pub inventory: Inventory,
+    /// The devices' UUIDs, and what a context costs on each; 0: not known.
+    pub uuids: Vec<[u8; 16]>,
+    pub contexts: Vec<u64>,
+
+    pub state: NodeState,
+    pub ledgers: Ledgers,
+    pub log: Log,
+    pub users: Users,
+    pub launches: Launches,
+    pub places: BTreeMap<String, Place>,
+    pub grants: BTreeMap<String, Vec<Granted>>,
+    pub seats: BTreeMap<ClientId, Seat>,
+    pub next_client: u64,
+    pub client_list: ClientList,
+    /// Clients of a daemon before this one that still live: while there are any, nobody is admitted.
+    pub predecessors: BTreeSet<Identity>,
+
+    /// Every process whose end matters, its descriptor in `lives` under its place here.
+    pub watched: BTreeMap<u64, (Identity, OwnedFd)>,
+    pub lives: OwnedFd,
+    pub attaches: BTreeMap<u64, Attach>,
+    pub admins: BTreeMap<u64, Admin>,
+    pub next_token: u64,
+    pub epoll: OwnedFd,
+    pub attach_listener: OwnedFd,
+    pub admin_listener: UnixListener,
+    bell: Listener,
+    device: Option<Supervisor>,
+    stop: UnixStream,
+    run_dir: RunDir,
+}
+
+impl Core {
+    pub fn new(
+        options: Options,
+        inventory: Inventory,
+        device: Option<Supervisor>,
+        contexts: Vec<u64>,
+        stop: UnixStream,
+    ) -> Result<Core, Failure> {
+        let failed = |what: &str, error: io::Error| Failure::failed(format!("{what}: {error}"));
+        let uuid = |device: &crate::device::Device| {
+            let message =
+                || Failure::failed(format!("device {}: `{}` is no UUID", device.index, device.uuid));
+            device.uuid_bytes().ok_or_else(message)
+        };
+        let uuids = inventory
+            .devices
+            .iter()
+            .map(uuid)
+            .collect::<Result<Vec<_>, _>>()?;
+        let run_dir = RunDir::prepare(&options.run_dir).map_err(Failure::failed)?;
+        run_dir
+            .write_policy(options.config.node.absent)
+            .map_err(Failure::failed)?;
+        let list = run_dir.clients.try_clone().and_then(ClientList::take_over);
+        let (client_list, left) = list.map_err(|error| failed("the list of clients", error))?;
+        let group = trusted_group();
+        let attach_listener = sockets::attach(&run_dir.attach_socket())
+            .map_err(|error| failed(&run_dir.attach_socket().display().to_string(), error))?;
+        let admin_listener = sockets::admin(&run_dir.admin_socket(), group)
+            .map_err(|error| failed(&run_dir.admin_socket().display().to_string(), error))?;
+        let new_epoll =
+            || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| failed("epoll", error.into()));
+        let node = &options.config.node;
+        let reserved: Vec<u64> = inventory
+            .devices
+            .iter()
+            .map(|device| node.reserve_on(Bytes(device.total_bytes)).0)
+            .collect();
+        let mut contexts = contexts;
+        contexts.resize(inventory.devices.len(), 0);
+        let mut core = Core {
+            about: About {
+                node: host_name(),
+                driver: options.driver,
+                started_at: SystemTime::now(),
+            },
+            authority: Authority {
+                daemon: rustix::process::geteuid().as_raw(),
+                group,
+            },
+            peer_identity: options.peer_identity,
+            sabotage: options.sabotage,
+            state: NodeState::new(node.mode, node.overcommit, inventory.clone(), reserved),
+            ledgers: Ledgers::new(node.mode == Mode::Observe),
+            config: options.config,
+            inventory,
+            uuids,
+            contexts,
+            log: Log::default(),
+            users: Users::default(),
+            launches: Launches::default(),
+            places: BTreeMap::new(),
+            grants: BTreeMap::new(),
+            seats: BTreeMap::new(),
+            next_client: 1,
+            client_list,
+            predecessors: BTreeSet::new(),
+            watched: BTreeMap::new(),
+            lives: new_epoll()?,
+            attaches: BTreeMap::new(),
+            admins: BTreeMap::new(),
+            next_token: FIRST_CONNECTION,
+            epoll: new_epoll()?,
+            attach_listener,
+            admin_listener,
+            bell: Listener::start().map_err(|error| failed("the listener for doorbells", error))?,
+            device,
+            stop,
+            run_dir,
+        };
+        core.listen().map_err(|error| failed("epoll", error.into()))?;
+        core.remember_predecessors(left);
+        core.say_what_is_not_in_force();
+        Ok(core)
+    }
+
+    fn listen(&self) -> rustix::io::Result<()> {
+        let readable = epoll::EventFlags::IN;
+        let add = |source: &dyn AsFd, token| {
+            epoll::add(
+                &self.epoll,
+                source.as_fd(),
+                epoll::EventData::new_u64(token),
+                readable,
+            )
+        };
+        add(&self.attach_listener, ATTACH)?;
+        add(&self.admin_listener, ADMIN)?;
+        add(&self.bell.ready(), BELL)?;
+        add(&self.lives, LIVES)?;
+        add(&self.stop, STOP)?;
+        self.listen_to_device();
+        Ok(())
+    }
+
+    fn listen_to_device(&self) {
+        let Some(socket) = self.device.as_ref().and_then(Supervisor::socket) else {
+            return;
+        };
+        let data = epoll::EventData::new_u64(DEVICE);
+        if let Err(error) = epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN) {
+            tracing::error!(%error, "the device child cannot be listened to");
+        }
+    }
+
+    /// Runs until told to stop.
+    pub fn run(&mut self) -> Result<(), Failure> {
+        let mut woken = Vec::with_capacity(256);
+        let mut next_tick = Instant::now();
+        loop {
+            let now = Instant::now();
+            if now >= next_tick {
+                self.tick(now);
+                next_tick = now + TICK;
+            }
+            let pending = !self.sabotage.reclaim && self.seats.values().any(|seat| seat.going.is_some());
+            let nap = if pending {
+                AGAIN
+            } else {
+                next_tick.saturating_duration_since(now)
+            };
+            woken.clear();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut woken),
+                Some(&timespec(nap)),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(Failure::failed(format!("epoll: {error}"))),
+            }
+            self.reap();
+            let tokens: Vec<u64> = woken
+                .iter()
+                .map(|event: &epoll::Event| { event.data }.u64())
+                .collect();
+            for token in tokens {
+                match token {
+                    STOP => {
+                        self.run_dir.remove_sockets();
+                        return Ok(());
+                    }
+                    ATTACH => self.accept_attaches(),
+                    ADMIN => self.accept_admins(),
+                    BELL => self.answer_bells(),
+                    LIVES => {} // reaped above
+                    DEVICE => self.hear_device(),
+                    connection if self.attaches.contains_key(&connection) => self.step_attach(connection),
+                    connection => self.serve(connection),
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let overdue = |(token, attach): (&u64, &Attach)| attach.overdue(now).then_some(*token);
+        let silent: Vec<u64> = self.attaches.iter().filter_map(overdue).collect();
+        for token in silent {
+            self.attaches.remove(&token);
+        }
+        self.answer_bells();
+        self.look_for_executed();
+        self.read_ledgers();
+        if let Some(device) = &mut self.device {
+            let (said, restarted) = device.tick(now);
+            if restarted {
+                self.listen_to_device();
+            }
+            self.take_in(said);
+        }
+    }
+
+    /// Reads the words of all accounts into the state.
+    pub fn read_ledgers(&mut self) {
+        let accounts: Vec<String> = self.state.accounts().map(Into::into).collect();
+        for account in accounts {
+            let mut readings = self.ledgers.read(&account);
+            // What a tenant is shown is what it was granted, whatever the words say.
+            for (reading, granted) in readings
+                .iter_mut()
+                .zip(self.grants.get(&account).into_iter().flatten())
+            {
+                reading.cap_bytes = granted.cap_bytes;
+            }
+            self.apply(Event::Read { account, readings });
+        }
+    }
+
+    /// Listens to the bells of the accounts there are now.
+    pub fn update_bells(&self) {
+        self.bell.listen_to(self.ledgers.bells());
+    }
+
+    fn answer_bells(&mut self) {
+        self.bell.clear();
+        let mut posted = Vec::new();
+        for account in self.ledgers.rung() {
+            self.ledgers.drain(&account, &mut posted);
+            self.take_posted(&account, &mut posted);
+        }
+    }
+
+    /// What clients posted, into state and log.
+    pub fn take_posted(&mut self, account: &str, posted: &mut Vec<Posted>) {
+        for Posted { device, slot, what } in posted.drain(..) {
+            let account = account.to_string();
+            let event = match what {
+                What::Lost(count) => Event::Lost {
+                    account,
+                    device,
+                    count,
+                },
+                What::Event(event) => match event.kind {
+                    PostedKind::Refused(reason) => {
+                        let refusal = Refusal {
+                            at: SystemTime::now(),
+                            pid: 0,
+                            device: 0,
+                            asked_bytes: event.asked,
+                            used_bytes: event.used,
+                            cap_bytes: event.cap,
+                            reason: reason_word(reason),
+                            function: driver::table::ROWS
+                                .get(event.function as usize)
+                                .map(|row| row.name),
+                        };
+                        Event::Refused {
+                            account,
+                            slot,
+                            device,
+                            refusal,
+                        }
+                    }
+                    PostedKind::Fault => {
+                        let what = "the shim failed inside a call and passed it through";
+                        Event::ClientFault {
+                            account,
+                            slot,
+                            device,
+                            what,
+                            detail: event.detail,
+                        }
+                    }
+                    PostedKind::Corrupt => {
+                        let what = "the account holds values no client of ours writes";
+                        Event::ClientFault {
+                            account,
+                            slot,
+                            device,
+                            what,
+                            detail: event.detail,
+                        }
+                    }
+                },
+            };
+            self.apply(event);
+        }
+    }
+
+    fn hear_device(&mut self) {
+        let Some(device) = &mut self.device else { return };
+        let said = device.read();
+        self.take_in(said);
+    }
+
+    fn take_in(&mut self, said: Vec<Said>) {
+        for said in said {
+            match said {
+                Said::Looks(looks) => self.take_looks(looks),
+                Said::Fault(what) => self.apply(Event::Fault { what }),
+                Said::Works => self.apply(Event::State {
+                    what: "the device child answers again".into(),
+                }),
+            }
+        }
+    }
+
+    fn take_looks(&mut self, looks: Vec<Look>) {
+        let strangers: Vec<u32> = self.state.strangers_in(&looks).collect();
+        let mut users = BTreeMap::new();
+        for pid in strangers {
+            if let Some((uid, _)) = process::credentials(pid) {
+                users.insert(pid, self.users.name(uid).to_string());
+            }
+        }
+        let own = self.device.as_ref().map(Supervisor::pids).unwrap_or_default();
+        self.apply(Event::Looked { looks, users, own });
+    }
+
+    /// Takes an event into the state; logs what that gives and passes it on to those who follow.
+    pub fn apply(&mut self, event: Event) {
+        let now = SystemTime::now();
+        for line in self.state.apply(event, now) {
+            let line = self.log.add(line, now);
+            trace(line);
+            let mut gone = Vec::new();
+            for (token, admin) in self.admins.iter_mut().filter(|(_, admin)| admin.follows) {
+                match admin.send(line) {
+                    Ok(()) => mind_unsent(&self.epoll, *token, admin),
+                    Err(_) => gone.push(*token),
+                }
+            }
+            for token in gone {
+                self.admins.remove(&token);
+            }
+        }
+    }
+
+    /// Puts a connection's socket into the loop and returns its number.
+    pub fn enroll(&mut self, socket: impl AsFd) -> rustix::io::Result<u64> {
+        let token = self.next_token;
+        self.next_token += 1;
+        epoll::add(
+            &self.epoll,
+            socket,
+            epoll::EventData::new_u64(token),
+            epoll::EventFlags::IN,
+        )?;
+        Ok(token)
+    }
+
+    /// Everything the kernel says of a process; `None`: it has ended meanwhile.
+    pub fn peer(&mut self, pid: u32, pidfd: &OwnedFd) -> Option<(Peer, [u64; 3])> {
+        let stat = process::stat(pid)?;
+        let (uid, groups) = process::credentials(pid)?;
+        let chain = process::chain(stat);
+        if process::ended(pidfd.as_fd()) {
+            return None;
+        }
+        let user = self.users.name(uid).to_string();
+        Some((
+            Peer {
+                identity: stat.identity,
+                uid,
+                user,
+                groups,
+                chain,
+            },
+            stat.image,
+        ))
+    }
+
+    fn say_what_is_not_in_force(&mut self) {
+        for problem in self.config.not_in_force.clone() {
+            self.apply(Event::ConfigNote {
+                message: problem.to_string(),
+            });
+        }
+    }
+}
+
+/// Asks to be woken when a caller reads, exactly as long as something is kept for it.
+pub(super) fn mind_unsent(loop_epoll: &OwnedFd, token: u64, admin: &Admin) {
+    let mut flags = epoll::EventFlags::IN;
+    flags.set(epoll::EventFlags::OUT, admin.has_unsent());
+    if let Err(error) = epoll::modify(
+        loop_epoll,
+        admin.socket(),
+        epoll::EventData::new_u64(token),
+        flags,
+    ) {
+        tracing::warn!(%error, "a caller cannot be listened to");
+    }
+}
+
+fn reason_word(reason: ledger::ring::Reason) -> &'static str {
+    use ledger::ring::Reason;
+    match reason {
+        Reason::Cap => "cap",
+        Reason::Device => "device",
+        Reason::Reserve => "reserve",
+        Reason::Guarantee => "guarantee",
+        Reason::Budget => "budget",
+        Reason::Paused => "paused",
+    }
+}
+
+fn trace(line: &events::Event) {
+    let text = serde_json::to_string(&line.detail).unwrap_or_default();
+    let (account, pid, device) = (line.account.as_deref().unwrap_or("-"), line.pid, line.device);
+    match line.kind {
+        Kind::Fault | Kind::Drift => tracing::warn!(kind = ?line.kind, account, pid, device, "{text}"),
+        Kind::Config => tracing::warn!("{text}"),
+        _ => tracing::info!(kind = ?line.kind, account, pid, device, "{text}"),
+    }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs() as i64,
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}

@@ -1,0 +1,175 @@
+//! What ends: clients whose process ended or executed another program, heads of launches, a predecessor's clients.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::{Timespec, epoll};
+
+use super::core::{Core, FIRST_CONNECTION};
+use crate::admission::process::{self, Identity};
+use crate::state::{ClientId, Event};
+
+impl Core {
+    /// Watches for the end of a process. Does nothing if it is watched already.
+    pub fn watch(&mut self, identity: Identity, pidfd: OwnedFd) -> rustix::io::Result<()> {
+        if self.watched.values().any(|(watched, _)| *watched == identity) {
+            return Ok(());
+        }
+        let token = self.next_token;
+        self.next_token += 1;
+        epoll::add(
+            &self.lives,
+            &pidfd,
+            epoll::EventData::new_u64(token),
+            epoll::EventFlags::IN,
+        )?;
+        self.watched.insert(token, (identity, pidfd));
+        Ok(())
+    }
+
+    /// Takes in every end that has happened by now. Called before anything else in a round, and before every admission.
+    pub fn reap(&mut self) {
+        let mut ended = Vec::with_capacity(256);
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        loop {
+            ended.clear();
+            let found = epoll::wait(
+                &self.lives,
+                rustix::buffer::spare_capacity(&mut ended),
+                Some(&now),
+            );
+            if !matches!(found, Ok(found) if found > 0) {
+                break;
+            }
+            for event in &ended {
+                // Dropping the descriptor takes it out of `lives`.
+                let token = { event.data }.u64();
+                debug_assert!(token >= FIRST_CONNECTION);
+                if let Some((identity, _pidfd)) = self.watched.remove(&token) {
+                    self.ended(identity);
+                }
+            }
+        }
+        self.vacate_going();
+    }
+
+    fn ended(&mut self, identity: Identity) {
+        if self.predecessors.remove(&identity) {
+            self.unlist(identity);
+            if self.predecessors.is_empty() {
+                self.apply(Event::State {
+                    what: "the last client of the former daemon has ended".into(),
+                });
+            }
+        }
+        for seat in self.seats.values_mut().filter(|seat| seat.identity() == identity) {
+            seat.going = Some("ended");
+        }
+        if let Some(place) = self.launches.remove(identity) {
+            self.count_launches(&place.account);
+            self.settle(&place.account);
+        }
+    }
+
+    /// Gives back what those on their way out held. One whose account is being disturbed stays for the next round.
+    fn vacate_going(&mut self) {
+        if self.sabotage.reclaim {
+            return;
+        }
+        let going: Vec<_> = self
+            .seats
+            .iter()
+            .filter_map(|(id, seat)| Some((*id, seat.clone(), seat.going?)))
+            .collect();
+        for (id, seat, why) in going {
+            let mut posted = Vec::new();
+            let vacated = self.ledgers.vacate(&seat.account, seat.slot, &mut posted);
+            self.take_posted(&seat.account, &mut posted);
+            match vacated {
+                Ok(vacated) => {
+                    // Last counts of the slot, before it is forgotten.
+                    self.apply(Event::Left {
+                        id,
+                        why,
+                        released: vacated.released,
+                        corrupt: vacated.corrupt,
+                    });
+                    self.seats.remove(&id);
+                    if self
+                        .seats
+                        .values()
+                        .all(|other| other.identity() != seat.identity())
+                    {
+                        self.unlist(seat.identity());
+                    }
+                    self.settle(&seat.account);
+                }
+                Err(error) => tracing::debug!(%error, "recovery is tried again"),
+            }
+        }
+    }
+
+    fn unlist(&mut self, identity: Identity) {
+        if let Err(error) = self.client_list.remove(identity) {
+            tracing::error!(%error, "the list of clients cannot be written");
+        }
+    }
+
+    /// Clients whose process executed another program without attaching again. Their image has changed, and they map the
+    /// account no more.
+    pub fn look_for_executed(&mut self) {
+        let changed = |(id, seat): (&ClientId, &super::core::Seat)| {
+            let stat = process::stat(seat.owner.pid)?;
+            (stat.identity == seat.identity() && stat.image != seat.image).then_some(*id)
+        };
+        let changed: Vec<ClientId> = self.seats.iter().filter_map(changed).collect();
+        for id in changed {
+            self.leave_if_executed(id);
+        }
+        self.vacate_going();
+    }
+
+    /// Marks a client as going if its process maps the account no more. A process that still does has not executed
+    /// anything, whatever it says.
+    pub fn leave_if_executed(&mut self, id: ClientId) {
+        let Some(seat) = self.seats.get(&id) else { return };
+        let inodes = self.ledgers.inodes(&seat.account);
+        if process::maps_any(seat.owner.pid, &inodes) == Some(false)
+            && let Some(seat) = self.seats.get_mut(&id)
+        {
+            seat.going = Some("executed another program");
+        }
+    }
+
+    /// Refuses to admit anybody while clients live whose charges only the former daemon knew.
+    pub fn remember_predecessors(&mut self, left: Vec<Identity>) {
+        for identity in left {
+            match process::open(identity) {
+                Some(pidfd) => match self.watch(identity, pidfd) {
+                    Ok(()) => drop(self.predecessors.insert(identity)),
+                    Err(error) => tracing::error!(%error, pid = identity.pid, "its end cannot be watched"),
+                },
+                None => self.unlist(identity),
+            }
+        }
+        if !self.predecessors.is_empty() {
+            let what = self.why_nobody_is_admitted();
+            self.apply(Event::Fault { what });
+        }
+    }
+
+    /// One sentence naming the living.
+    pub fn why_nobody_is_admitted(&self) -> String {
+        let pids: Vec<String> = self
+            .predecessors
+            .iter()
+            .map(|identity| identity.pid.to_string())
+            .collect();
+        format!(
+            "nobody is admitted until the clients of the former daemon have ended (pid {}): it alone knew what they hold",
+            pids.join(", ")
+        )
+    }
+}

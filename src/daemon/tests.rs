@@ -1,0 +1,474 @@
+//! A whole daemon on a fixed list of devices, with clients that are processes of their own (`tests/client.rs`).
+
+mod client;
+
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::config::Source as QuotaFile;
+use crate::device::Device;
+use crate::protocol::node::Node;
+use crate::protocol::{Connection, Launch};
+use client::Process;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+fn options(run_dir: &Path, quota: &str) -> Options {
+    let device = |index: u32| Device {
+        index,
+        uuid: format!("GPU-00000000-0000-0000-0000-{index:012}"),
+        name: "test".into(),
+        total_bytes: GIB,
+        pci_bus_id: None,
+        numa_node: None,
+        sm_count: None,
+    };
+    let config = Config::parse(&[QuotaFile {
+        path: "stint.toml".into(),
+        text: quota.into(),
+    }])
+    .unwrap();
+    let inventory = Inventory {
+        devices: vec![device(0), device(1)],
+        ..Inventory::default()
+    };
+    Options::new(run_dir, Driver::Sim, config, Source::Fixed(inventory))
+}
+
+struct TestNode {
+    dir: tempfile::TempDir,
+    daemon: Option<Daemon>,
+}
+
+impl TestNode {
+    fn start(quota: &str) -> TestNode {
+        TestNode::with(quota, |_| {})
+    }
+
+    fn with(quota: &str, change: impl FnOnce(&mut Options)) -> TestNode {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = options(dir.path(), quota);
+        change(&mut options);
+        let daemon = Some(Daemon::start(options).unwrap());
+        TestNode { dir, daemon }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn client(&self) -> Process {
+        Process::start(self.path())
+    }
+
+    fn status(&self) -> Node {
+        Connection::open(self.path()).unwrap().status().unwrap()
+    }
+
+    /// Bytes account `account` uses on device 0.
+    fn used(&self, account: &str) -> u64 {
+        let node = self.status();
+        let tenant = node.tenants.iter().find(|tenant| tenant.account == account);
+        tenant.map_or(0, |tenant| tenant.devices[0].memory.used_bytes)
+    }
+
+    fn events(&self) -> Vec<crate::events::Event> {
+        let events = Connection::open(self.path()).unwrap().events(false).unwrap();
+        events.map(Result::unwrap).collect()
+    }
+
+    fn restart(&mut self, quota: &str) {
+        self.daemon.take().unwrap().stop().unwrap();
+        self.daemon = Some(Daemon::start(options(self.path(), quota)).unwrap());
+    }
+}
+
+/// Waits for a condition; the watchdog only tells a hang from a slow machine.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let watchdog = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < watchdog, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+const CAP: &str = "[node]\nreserve = \"off\"\n[defaults]\nper = \"tenant\"\nmemory = { guaranteed = \"1MiB\", burst = \"256MiB\" }\n";
+
+#[test]
+fn clients_of_an_account_share_its_cap_on_each_device() {
+    let node = TestNode::start(CAP);
+    let (mut a, mut b) = (node.client(), node.client());
+    assert_eq!(a.tell("attach 1"), "Admitted 2 devices cap 268435456");
+    assert_eq!(b.tell("attach 1"), "Admitted 2 devices cap 268435456");
+    assert_eq!(a.tell("reserve 200000000"), "ok");
+    assert_eq!(b.tell("reserve 200000000"), "refused");
+    assert_eq!(b.tell("reserve 60000000"), "ok");
+    let status = node.status();
+    assert_eq!(status.schema, "stint.node/v1");
+    assert_eq!(status.tenants.len(), 1);
+    let tenant = &status.tenants[0];
+    assert_eq!(
+        (tenant.name.as_str(), tenant.account.as_str()),
+        ("default", "default")
+    );
+    let charges = [200_000_000u64, 60_000_000].map(|bytes| bytes.next_multiple_of(512));
+    assert_eq!(tenant.devices[0].memory.used_bytes, charges.iter().sum::<u64>());
+    assert_eq!(tenant.devices[1].memory.used_bytes, 0);
+    let mut shown: Vec<(u32, u64)> = tenant
+        .clients
+        .iter()
+        .map(|client| (client.pid, client.used_bytes))
+        .collect();
+    let mut expected = vec![(a.pid(), charges[0]), (b.pid(), charges[1])];
+    shown.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn what_the_dead_held_is_back_before_the_next_is_admitted() {
+    let node = TestNode::start(CAP);
+    for _ in 0..20 {
+        let mut client = node.client();
+        client.tell("attach 1");
+        // The whole cap: the next one gets it only if nothing of this is left.
+        assert_eq!(client.tell("reserve 268435456"), "ok");
+        client.kill();
+    }
+    let kinds: Vec<_> = node.events().into_iter().map(|event| event.kind).collect();
+    use crate::events::Kind::{Admitted, Left, Reclaimed};
+    for life in kinds[..kinds.len() - kinds.len() % 3].chunks(3) {
+        assert_eq!(life, [Admitted, Left, Reclaimed]);
+    }
+    until("the last one is reclaimed without anybody asking", || {
+        node.used("default") == 0
+    });
+    assert!(
+        std::fs::metadata(node.path().join("clients")).unwrap().len() <= 64,
+        "one line for all of them"
+    );
+}
+
+#[test]
+fn a_process_that_executes_another_program_holds_nothing_any_more() {
+    let node = TestNode::start(CAP);
+    let mut client = node.client();
+    client.tell("attach 1");
+    assert_eq!(client.tell("reserve 268435456"), "ok");
+    let pid = client.pid();
+    client.execute();
+    assert_eq!(client.pid(), pid);
+    // It attaches again: the old slot is emptied before it gets a new one.
+    client.tell("attach 2");
+    assert_eq!(client.tell("reserve 268435456"), "ok");
+    client.execute();
+    // It does not: found out all the same.
+    until("the charge of the former program is gone", || {
+        node.used("default") == 0
+    });
+    assert!(node.status().tenants[0].clients.is_empty());
+}
+
+#[test]
+fn a_process_that_only_says_it_executed_keeps_its_charge() {
+    let node = TestNode::start(CAP);
+    let mut client = node.client();
+    client.tell("attach 1");
+    assert_eq!(client.tell("reserve 268435456"), "ok");
+    client.tell("attach 2");
+    assert_eq!(client.tell("reserve 512"), "refused");
+    assert_eq!(node.used("default"), 256 * MIB);
+    assert_eq!(
+        client.tell("attach 2"),
+        "Admitted 2 devices cap 268435456",
+        "a lost reply is sent again"
+    );
+    assert_eq!(node.status().tenants[0].clients.len(), 2);
+}
+
+#[test]
+fn a_client_that_closes_every_descriptor_stays_a_client() {
+    let node = TestNode::start(CAP);
+    let mut client = node.client();
+    client.tell("attach 1");
+    assert_eq!(client.tell("reserve 268435456"), "ok");
+    assert_eq!(
+        client.tell("close"),
+        "0",
+        "descriptors of the attach that are still open"
+    );
+    let mut other = node.client();
+    other.tell("attach 1");
+    assert_eq!(other.tell("reserve 512"), "refused");
+    assert_eq!(client.tell("release 512"), "ok");
+    assert_eq!(other.tell("reserve 512"), "ok");
+}
+
+#[test]
+fn silent_and_hostile_peers_stall_nobody() {
+    let node = TestNode::start(CAP);
+    let mut silent = Vec::new();
+    for n in 0..200 {
+        let socket = client::connect(node.path());
+        if n % 2 == 0 {
+            let nonsense = vec![n as u8; 200];
+            let _ = rustix::net::send(&socket, &nonsense, rustix::net::SendFlags::NOSIGNAL);
+        }
+        silent.push(socket);
+    }
+    let _admin = UnixStream::connect(node.path().join("stint.sock")).unwrap();
+    let mut client = node.client();
+    assert!(client.tell("attach 1").starts_with("Admitted"));
+    drop(silent);
+}
+
+#[test]
+fn a_kernel_without_peer_descriptors_is_helped_by_a_challenge() {
+    let node = TestNode::with(CAP, |options| options.peer_identity = PeerIdentity::Challenge);
+    let mut client = node.client();
+    assert!(client.tell("attach 1").starts_with("Admitted"));
+    assert_eq!(client.tell("reserve 268435456"), "ok");
+    client.kill();
+    let mut client = node.client();
+    client.tell("attach 1");
+    assert_eq!(client.tell("reserve 268435456"), "ok");
+}
+
+#[test]
+fn an_observer_sees_everything_and_is_no_client() {
+    let node = TestNode::start(CAP);
+    let mut observer = node.client();
+    assert_eq!(observer.tell("observe"), "Admitted 2 devices cap 268435456");
+    assert!(node.status().tenants[0].clients.is_empty());
+    assert!(node.events().is_empty());
+}
+
+#[test]
+fn clients_of_the_former_daemon_are_waited_for() {
+    let mut node = TestNode::start(CAP);
+    assert!(
+        Daemon::start(options(node.path(), CAP))
+            .unwrap_err()
+            .message
+            .contains("another daemon")
+    );
+    let mut old = node.client();
+    old.tell("attach 1");
+    assert_eq!(old.tell("reserve 268435456"), "ok");
+    node.restart(CAP);
+    let mut fresh = node.client();
+    assert_eq!(fresh.tell("attach 1"), "Predecessor");
+    let events = node.events();
+    let what = events[0].detail["what"].as_str().unwrap();
+    assert!(what.contains(&format!("pid {}", old.pid())), "{what}");
+    let launch = Connection::open(node.path())
+        .unwrap()
+        .launch(Launch::default())
+        .unwrap_err();
+    assert!(launch.message.contains("former daemon"), "{launch}");
+    // It also outlives the next daemon.
+    node.restart(CAP);
+    assert_eq!(fresh.tell("attach 1"), "Predecessor");
+    old.kill();
+    assert!(
+        fresh.tell("attach 1").starts_with("Admitted"),
+        "seen in the same round"
+    );
+    assert_eq!(fresh.tell("reserve 268435456"), "ok");
+}
+
+#[test]
+fn a_daemon_that_ends_leaves_its_policy_and_no_sockets() {
+    let mut node = TestNode::start("[node]\nabsent = \"run\"\n");
+    let attach = node.path().join("attach");
+    assert!(attach.join("attach.sock").exists());
+    node.daemon.take().unwrap().stop().unwrap();
+    assert!(!attach.join("attach.sock").exists() && !node.path().join("stint.sock").exists());
+    assert_eq!(
+        std::fs::read_to_string(attach.join("policy")).unwrap(),
+        "absent = \"run\"\n"
+    );
+}
+
+#[test]
+fn a_launch_places_its_descendants_and_is_gone_with_them() {
+    let node = TestNode::start(CAP);
+    let mut head = node.client();
+    let launch = r#"launch {"tenant":"lab","memory":"64MiB"}"#;
+    assert_eq!(head.tell(launch), "lab lab 67108864");
+    assert_eq!(head.tell("attach 1"), "Admitted 2 devices cap 67108864");
+    let mut stranger = node.client();
+    assert_eq!(
+        stranger.tell("attach 1"),
+        "Admitted 2 devices cap 268435456",
+        "no descendant of the head"
+    );
+    let mut other = node.client();
+    let refused = other.tell(r#"launch {"tenant":"lab","memory":"32MiB"}"#);
+    assert!(
+        refused.starts_with("1 account lab is in use with another cap"),
+        "{refused}"
+    );
+    assert_eq!(other.tell(r#"launch {"tenant":"lab"}"#), "lab lab 67108864");
+    head.kill();
+    assert_eq!(
+        other.tell("attach 1"),
+        "Admitted 2 devices cap 67108864",
+        "the account outlives its first head"
+    );
+    other.kill();
+    until("the tenant is gone with its last client", || {
+        node.status().tenants.iter().all(|tenant| tenant.name != "lab")
+    });
+}
+
+#[test]
+fn a_launch_that_makes_no_sense_is_refused_with_the_right_code() {
+    let node = TestNode::start(CAP);
+    let mut head = node.client();
+    for (launch, exit) in [
+        (r#"{"memory":"0"}"#, "64 "),
+        (r#"{"memory":"12 GiB"}"#, "64 "),
+        (
+            r#"{"memory":"2GiB"}"#,
+            "64 2147483648 bytes are more than device 0 has",
+        ),
+        (r#"{"tenant":"a b"}"#, "64 "),
+        (r#"{"share":"200%"}"#, "64 "),
+        (r#"{"priority":"urgent"}"#, "64 "),
+    ] {
+        let answer = head.tell(&format!("launch {launch}"));
+        assert!(answer.starts_with(exit), "{launch}: {answer}");
+    }
+    assert!(node.status().tenants.is_empty(), "nothing was left behind");
+    head.tell(r#"launch {"share":"20%"}"#);
+    assert!(
+        node.events()
+            .iter()
+            .any(|event| event.detail["message"].as_str().unwrap().contains("`share`"))
+    );
+}
+
+#[test]
+fn no_more_is_guaranteed_than_the_devices_have() {
+    let quota = "[node]\nreserve = \"off\"\n[tenants.a]\nmemory = \"60%\"\n[tenants.b]\nmemory = \"60%\"\n";
+    let node = TestNode::start(quota);
+    let (mut first, mut second) = (node.client(), node.client());
+    assert!(first.tell(r#"launch {"tenant":"a"}"#).starts_with("a a/root"));
+    let refused = second.tell(r#"launch {"tenant":"b"}"#);
+    assert!(
+        refused.starts_with("1 account b/root would be guaranteed 644245094 bytes of device 0"),
+        "{refused}"
+    );
+    first.kill();
+    assert!(second.tell(r#"launch {"tenant":"b"}"#).starts_with("b b/root"));
+    let overcommitted = TestNode::start(&quota.replace("[tenants.a]", "overcommit = \"allow\"\n[tenants.a]"));
+    for tenant in ["a", "b"] {
+        let mut head = overcommitted.client();
+        assert!(
+            head.tell(&format!(r#"launch {{"tenant":"{tenant}"}}"#))
+                .starts_with(tenant)
+        );
+    }
+}
+
+#[test]
+fn refusals_reach_the_log_and_those_who_follow_it() {
+    let node = TestNode::start(CAP);
+    let mut client = node.client();
+    client.tell("attach 1");
+    let mut follower = Connection::open(node.path()).unwrap().events(true).unwrap();
+    let admitted = follower.next().unwrap().unwrap();
+    assert_eq!((admitted.kind, admitted.seq), (crate::events::Kind::Admitted, 1));
+    client.tell("post 7");
+    let refused = follower.next().unwrap().unwrap();
+    assert_eq!((refused.kind, refused.seq), (crate::events::Kind::Refused, 2));
+    assert_eq!(refused.detail["asked_bytes"], 7);
+    assert_eq!(refused.pid, Some(client.pid()));
+    let status = node.status();
+    let last = status.tenants[0].last_refusal.as_ref().unwrap();
+    assert_eq!(
+        (last.asked_bytes, last.pid, last.reason.as_str()),
+        (7, client.pid(), "cap")
+    );
+    assert_eq!(status.tenants[0].devices[0].memory.refusals_total, 1);
+}
+
+#[test]
+fn an_observing_node_refuses_nothing() {
+    let node =
+        TestNode::start(&format!("{CAP}[tenants.x]\n").replace("[node]", "[node]\nmode = \"observe\""));
+    let mut client = node.client();
+    assert_eq!(client.tell("attach 1"), "Admitted 2 devices cap 268435456");
+    assert_eq!(client.tell("reserve 500000000"), "ok");
+    let status = node.status();
+    assert!(!status.tenants[0].enforced);
+}
+
+#[test]
+fn a_node_that_refuses_the_unknown_says_so() {
+    let node = TestNode::start("[node]\nunknown = \"refuse\"\n");
+    let mut client = node.client();
+    assert_eq!(client.tell("attach 1"), "Denied");
+    let event = &node.events()[0];
+    assert_eq!(
+        (event.kind, event.pid),
+        (crate::events::Kind::Refused, Some(client.pid()))
+    );
+    assert_eq!(event.detail["reason"], "unknown");
+}
+
+#[test]
+fn a_cap_above_a_device_is_an_error_of_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let failure = Daemon::start(options(dir.path(), "[defaults]\nmemory = \"2GiB\"\n")).unwrap_err();
+    assert_eq!(failure.exit, Exit::BAD_CONFIG);
+    assert!(
+        failure.message.starts_with("stint.toml:2:10: 2147483648 bytes"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn sabotage_takes_out_what_it_says() {
+    let node = TestNode::with(CAP, |options| {
+        options.sabotage = Sabotage {
+            caps: true,
+            reclaim: true,
+        }
+    });
+    let mut client = node.client();
+    client.tell("attach 1");
+    assert_eq!(client.tell("reserve 500000000"), "ok");
+    assert_eq!(
+        node.status().tenants[0].devices[0].memory.cap_bytes,
+        256 * MIB,
+        "what was granted"
+    );
+    client.kill();
+    let mut next = node.client();
+    next.tell("attach 1");
+    assert_eq!(next.tell("reserve 1000000000"), "refused");
+}
+
+#[test]
+fn a_request_that_makes_no_sense_is_answered() {
+    use std::io::{BufRead, BufReader};
+    let node = TestNode::start("");
+    let mut caller = UnixStream::connect(node.path().join("stint.sock")).unwrap();
+    caller
+        .write_all(b"hello\n{\"request\":\"fly\"}\n{\"request\":\"status\"}\n")
+        .unwrap();
+    let mut lines = BufReader::new(caller).lines().map(Result::unwrap);
+    for _ in 0..2 {
+        assert!(lines.next().unwrap().starts_with(r#"{"error":{"exit":64"#));
+    }
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with(r#"{"ok":{"schema":"stint.node/v1""#)
+    );
+}

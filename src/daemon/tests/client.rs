@@ -1,0 +1,287 @@
+//! A client as a process of its own: this test executable once more, told what to do line by line. It speaks the attach
+//! protocol and the ledger as the shim does.
+
+use std::io::{BufRead, BufReader, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use ledger::account::Client;
+use ledger::ring::{Event, Kind, Reason};
+use ledger::wire::{Challenge, Hello, LONGEST_REPLY, ObjectEntry, PROTOCOL, Reply, flags};
+use ledger::{Account, Mapping, Policy, SlotIndex, View};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect as connect_to, recvmsg, send, socket_with,
+};
+
+use crate::protocol::Connection;
+
+/// Tells the executable that it is a client, and where its node is.
+const VARIABLE: &str = "STINT_TEST_CLIENT_OF";
+const TEST: &str = "daemon::tests::client::this_process_is_a_client";
+
+/// A client process, driven from the test.
+pub struct Process {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Process {
+    pub fn start(run_dir: &Path) -> Process {
+        let mut child = command(run_dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut process = Process {
+            child,
+            stdin,
+            stdout: BufReader::new(stdout),
+        };
+        assert_eq!(process.answer(), "ready");
+        process
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has the process do something, and returns what came of it.
+    pub fn tell(&mut self, what: &str) -> String {
+        writeln!(self.stdin, "{what}").unwrap();
+        self.answer()
+    }
+
+    /// Has it execute the same program again.
+    pub fn execute(&mut self) {
+        assert_eq!(self.tell("execute"), "ready");
+    }
+
+    /// Kills it and waits for its end.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(
+                self.stdout.read_line(&mut line).unwrap(),
+                0,
+                "the client has ended"
+            );
+            // The test harness of that process prints lines of its own.
+            if let Some((_, answer)) = line.split_once('@') {
+                return answer.trim_end().to_string();
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn command(run_dir: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", TEST, "--nocapture", "--test-threads=1"])
+        .env(VARIABLE, run_dir);
+    command
+}
+
+/// A connection to a node's attach socket.
+pub fn connect(run_dir: &Path) -> OwnedFd {
+    let socket = socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
+    connect_to(
+        &socket,
+        &SocketAddrUnix::new(run_dir.join("attach/attach.sock")).unwrap(),
+    )
+    .unwrap();
+    socket
+}
+
+/// What an attach gave: the daemon's word, and per device the objects.
+struct Attached {
+    status: String,
+    policies: Vec<View<Policy>>,
+    accounts: Vec<Mapping<Account>>,
+    slot: Option<SlotIndex>,
+}
+
+fn attach(run_dir: &Path, nonce: u64, flags: u16) -> Attached {
+    let socket = connect(run_dir);
+    let hello = Hello {
+        protocol: PROTOCOL,
+        flags,
+        pid: std::process::id(),
+        nonce,
+        build: *b"test            ",
+    };
+    send(&socket, &hello.encode(), SendFlags::empty()).unwrap();
+    let (mut bytes, mut fds) = receive(&socket);
+    if Challenge::decode(&bytes).is_ok() {
+        send(&socket, &bytes, SendFlags::empty()).unwrap();
+        (bytes, fds) = receive(&socket);
+    }
+    let reply = Reply::decode(&bytes).unwrap();
+    let entries: Vec<ObjectEntry> = reply.objects().collect();
+    assert_eq!(entries.len(), fds.len());
+    let observer = flags & flags::OBSERVER != 0;
+    let mut attached = Attached {
+        status: format!("{:?}", reply.status),
+        policies: Vec::new(),
+        accounts: Vec::new(),
+        slot: None,
+    };
+    for (entry, fd) in entries.iter().zip(&fds) {
+        match entry.kind {
+            Some(ledger::wire::ObjectKind::Policy) => attached.policies.push(View::open(fd).unwrap()),
+            Some(ledger::wire::ObjectKind::Account) if observer => {
+                assert!(Mapping::<Account>::open(fd).is_err())
+            }
+            Some(ledger::wire::ObjectKind::Account) => {
+                attached.slot = SlotIndex::client(u32::from(entry.slot));
+                attached.accounts.push(Mapping::open(fd).unwrap());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    attached
+}
+
+fn receive(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
+    let mut bytes = vec![0; LONGEST_REPLY];
+    let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16), ScmCredentials(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut into = [std::io::IoSliceMut::new(&mut bytes)];
+    let message = recvmsg(socket.as_fd(), &mut into, &mut control, RecvFlags::CMSG_CLOEXEC).unwrap();
+    let rights = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds.collect::<Vec<_>>()),
+        _ => None,
+    });
+    let fds = rights.flatten().collect();
+    bytes.truncate(message.bytes);
+    (bytes, fds)
+}
+
+/// Does nothing in an ordinary run; in a process made by [`Process::start`] it is the client.
+#[test]
+fn this_process_is_a_client() {
+    let Some(run_dir) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
+        return;
+    };
+    println!("@ready");
+    let mut attached = None;
+    // Read byte by byte: what is buffered would be lost when the process executes itself.
+    while let Some(line) = read_line() {
+        let (verb, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        let number = rest.parse::<u64>().unwrap_or(0);
+        let answer = match verb {
+            "attach" | "observe" => {
+                let flags = if verb == "observe" { flags::OBSERVER } else { 0 };
+                let fresh = attach(&run_dir, number, flags);
+                let answer = match fresh.policies.first() {
+                    Some(policy) => {
+                        format!(
+                            "{} {} devices cap {}",
+                            fresh.status,
+                            fresh.policies.len(),
+                            policy.cap()
+                        )
+                    }
+                    None => fresh.status.clone(),
+                };
+                // What was mapped before stays mapped, as in a process that only says it executed.
+                std::mem::forget(attached.replace(fresh));
+                answer
+            }
+            "launch" => launch(&run_dir, rest),
+            "close" => {
+                let open = |fd: &u32| std::fs::read_link(format!("/proc/self/fd/{fd}"));
+                let ours = (3..256).filter_map(|fd| open(&fd).ok());
+                let left =
+                    ours.filter(|to| to.to_string_lossy().contains("stint-") || to.starts_with("socket:"));
+                // The attach closed its socket and every descriptor it was handed.
+                left.count().to_string()
+            }
+            "execute" => panic!("{}", command(&run_dir).exec()),
+            verb => {
+                let attached: &Attached = attached.as_ref().unwrap();
+                let (policy, account) = (&attached.policies[0], &attached.accounts[0]);
+                act(
+                    &mut Client::new(policy, account, attached.slot.unwrap()),
+                    verb,
+                    number,
+                )
+                .into()
+            }
+        };
+        println!("@{answer}");
+    }
+}
+
+fn act(client: &mut Client<'_>, verb: &str, bytes: u64) -> &'static str {
+    match verb {
+        "reserve" if client.reserve(bytes).is_ok() => "ok",
+        "release" if client.release(bytes).is_ok() => "ok",
+        "post" => {
+            let kind = Kind::Refused(Reason::Cap);
+            client.post(Event {
+                kind,
+                function: 0,
+                thread: 0,
+                at: 0,
+                asked: bytes,
+                used: 0,
+                cap: 0,
+                detail: 0,
+            });
+            "ok"
+        }
+        "reserve" | "release" => "refused",
+        other => panic!("`{other}` is nothing a client does"),
+    }
+}
+
+fn launch(run_dir: &Path, json: &str) -> String {
+    let launch = serde_json::from_str(json).unwrap();
+    match Connection::open(run_dir).unwrap().launch(launch) {
+        Ok(launched) => format!(
+            "{} {} {}",
+            launched.tenant, launched.account, launched.devices[0].cap_bytes
+        ),
+        Err(failure) => format!("{} {}", failure.exit.0, failure.message),
+    }
+}
+
+fn read_line() -> Option<String> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+            Ok(1) if byte[0] == b'\n' => return String::from_utf8(line).ok(),
+            Ok(1) => line.push(byte[0]),
+            _ => return None,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Starts the stand-in node a daemon works on, if none runs. It is nobody's: it outlives the daemon and ends by itself when
+//! nobody uses it.
+
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::artefacts::Artefacts;
+use crate::exit::{Exit, Failure};
+
+/// How long a fresh node may take until it answers.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two looks whether it does.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Makes sure a stand-in node answers in `run_dir`. `devices` describes a node that is started, such as `h200:2`; one that
+/// runs already keeps what it has.
+pub fn ensure(artefacts: &Artefacts, run_dir: &Path, devices: Option<&str>) -> Result<(), Failure> {
+    let socket = std::path::absolute(run_dir.join(driver::run_dir::SIM_SOCKET)).map_err(Failure::failed)?;
+    if UnixStream::connect(&socket).is_ok() {
+        return Ok(());
+    }
+    let program = artefacts.sim_server();
+    let mut command = Command::new(&program);
+    command.arg("serve").arg("--socket").arg(&socket);
+    if let Some(devices) = devices {
+        command.args(["--devices", devices]);
+    }
+    // A group of its own: what interrupts the daemon at a terminal is not for the node.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .process_group(0)
+        .env_remove("LD_PRELOAD");
+    let mut server = command
+        .spawn()
+        .map_err(|error| Failure::failed(format!("{}: {error}", program.display())))?;
+    let deadline = Instant::now() + PATIENCE;
+    let started = loop {
+        if UnixStream::connect(&socket).is_ok() {
+            break Ok(());
+        }
+        match server.try_wait() {
+            // Another node was faster, and answers in a moment.
+            Ok(Some(status)) if !status.success() => {
+                let exit = if status.code() == Some(64) {
+                    Exit::USAGE
+                } else {
+                    Exit::FAILED
+                };
+                break Err(Failure::new(
+                    exit,
+                    format!("the stand-in node did not start ({status}); see above"),
+                ));
+            }
+            _ if Instant::now() > deadline => {
+                break Err(Failure::failed(format!(
+                    "{}: the stand-in node does not answer",
+                    socket.display()
+                )));
+            }
+            _ => std::thread::sleep(PAUSE),
+        }
+    };
+    // It is our child and not ours: somebody has to take its exit status, whenever that comes.
+    let reaper = std::thread::Builder::new()
+        .name("stint-sim-wait".into())
+        .spawn(move || server.wait());
+    reaper.map_err(Failure::failed)?;
+    started
+}
