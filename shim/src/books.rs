@@ -1,0 +1,262 @@
+//! What this process is charged for, and to which account: the accounts by device, the live pointers, pools, physical
+//! memory and contexts. Made when the process attaches, never given up.
+//!
+//! Next: `live.rs`, the pointers.
+
+use core::ffi::c_int;
+use core::ptr::null_mut;
+use std::sync::OnceLock;
+
+use driver::abi::{CUcontext, CUdevice, CUuuid};
+use driver::{CudaError, Driver, StreamApi};
+use ledger::ring::{Kind, Reason};
+use ledger::slot::Class;
+
+use crate::attach::Admitted;
+use crate::charge::{Account, Reservation, signed};
+use crate::contexts::Contexts;
+use crate::deferred::Deferred;
+use crate::guard::{Call, Otherwise};
+use crate::live::{AccountIndex, Allocation, Charged, Live, PAGE, is_small, shown};
+use crate::lock::{Lock, Rank};
+use crate::physical::Physical;
+use crate::pools::Pools;
+
+/// All of it.
+pub struct Books {
+    accounts: Vec<Account>,
+    /// Which account each device is charged to; found when the driver first tells the devices' UUIDs.
+    devices: OnceLock<Vec<(CUdevice, AccountIndex)>>,
+    pub contexts: Lock<Contexts>,
+    pub pools: Lock<Pools>,
+    pub physical: Lock<Physical>,
+    pub live: Lock<Live>,
+    pub deferred: Deferred,
+}
+
+/// Where a call without a device of its own works.
+#[derive(Clone, Copy, Debug)]
+pub struct Here {
+    pub account: AccountIndex,
+    /// The context that will own what is allocated, as a number.
+    pub owner: usize,
+}
+
+impl Books {
+    pub fn new(admitted: Vec<Admitted>) -> Books {
+        Books {
+            accounts: admitted.into_iter().map(Account::new).collect(),
+            devices: OnceLock::new(),
+            contexts: Lock::new(Rank::Contexts, Contexts::new()),
+            pools: Lock::new(Rank::Pools, Pools::new()),
+            physical: Lock::new(Rank::Physical, Physical::new()),
+            live: Lock::new(Rank::Live, Live::new()),
+            deferred: Deferred::new(),
+        }
+    }
+
+    pub fn account(&self, index: AccountIndex) -> &Account {
+        &self.accounts[index]
+    }
+
+    /// An account to tell the daemon by of what concerns the process as a whole.
+    pub fn any_account(&self) -> Option<&Account> {
+        self.accounts.first()
+    }
+
+    /// The account a device is charged to.
+    ///
+    /// # Errors
+    /// [`Otherwise::Forward`] for a device this process was given no account of.
+    pub fn of_device(&self, driver: &Driver, device: CUdevice) -> Result<AccountIndex, Otherwise> {
+        let known = self.devices.get();
+        // Not inside `get_or_init`: no thread waits for another one's driver call. Two threads find the same.
+        let found = match known {
+            Some(found) => found,
+            None => {
+                let asked = self.ask_devices(driver).ok_or(Otherwise::Forward)?;
+                self.devices.get_or_init(|| asked)
+            }
+        };
+        let entry = found.iter().find(|(known, _)| *known == device);
+        entry.map(|(_, account)| *account).ok_or(Otherwise::Forward)
+    }
+
+    /// By UUID, since the numbers of the devices depend on what the program chose to see. `None` before `cuInit`.
+    fn ask_devices(&self, driver: &Driver) -> Option<Vec<(CUdevice, AccountIndex)>> {
+        let mut count: c_int = 0;
+        // SAFETY: the driver writes one int.
+        unsafe { driver.cuDeviceGetCount(StreamApi::Legacy, &mut count) }.ok()?;
+        let mut found = Vec::new();
+        for ordinal in 0..count {
+            let mut device: CUdevice = 0;
+            let (mut instance, mut whole) = (CUuuid::default(), CUuuid::default());
+            // SAFETY: the driver writes one handle, and one UUID each. The second form is a MIG instance's own; older
+            // drivers lack it.
+            let known = unsafe {
+                if driver
+                    .cuDeviceGet(StreamApi::Legacy, &mut device, ordinal)
+                    .is_err()
+                {
+                    continue;
+                }
+                [
+                    driver
+                        .cuDeviceGetUuid_v2(StreamApi::Legacy, &mut instance, device)
+                        .is_ok(),
+                    driver
+                        .cuDeviceGetUuid(StreamApi::Legacy, &mut whole, device)
+                        .is_ok(),
+                ]
+            };
+            let by = |uuid: CUuuid| {
+                self.accounts
+                    .iter()
+                    .position(|account| account.device == uuid.bytes)
+            };
+            let account =
+                (known[0].then(|| by(instance)).flatten()).or_else(|| known[1].then(|| by(whole)).flatten());
+            found.extend(account.map(|account| (device, account)));
+        }
+        Some(found)
+    }
+
+    /// The current context and the account of its device. A context nobody told us of is charged when it is first met.
+    ///
+    /// # Errors
+    /// [`Otherwise::Forward`] without a current context or on a device without an account; out of memory where the context
+    /// itself does not fit.
+    pub fn here(&self, call: &Call<'_>) -> Result<Here, Otherwise> {
+        let context = self.current(call).ok_or(Otherwise::Forward)?;
+        if let Some(here) = self.contexts.lock().find(context) {
+            return Ok(here);
+        }
+        let mut device: CUdevice = 0;
+        // SAFETY: the driver writes one handle.
+        let asked = unsafe { call.driver.cuCtxGetDevice(StreamApi::Legacy, &mut device) };
+        asked.map_err(|_| Otherwise::Forward)?;
+        let account = self.of_device(call.driver, device)?;
+        self.meet_context(call, context, account)
+    }
+
+    /// The current context.
+    pub fn current(&self, call: &Call<'_>) -> Option<CUcontext> {
+        let mut context: CUcontext = null_mut();
+        // SAFETY: the driver writes one handle.
+        let asked = unsafe { call.driver.cuCtxGetCurrent(StreamApi::Legacy, &mut context) };
+        (asked.is_ok() && !context.is_null()).then_some(context)
+    }
+
+    /// Charges `bytes` before a call that takes them. What stream-ordered pools hold idle is trimmed before a refusal.
+    ///
+    /// # Errors
+    /// Out of memory, with one event posted.
+    pub fn reserve<'a>(
+        &'a self,
+        call: &Call<'_>,
+        account: AccountIndex,
+        bytes: u64,
+        class: Class,
+    ) -> Result<Reservation<'a>, Otherwise> {
+        let books = &self.accounts[account];
+        if let Ok(reservation) = books.try_reserve(bytes, class) {
+            return Ok(reservation);
+        }
+        self.trim_pools(call, account, bytes);
+        books.try_reserve(bytes, class).map_err(|refusal| {
+            books.post_refusal(call.row, bytes, refusal);
+            Otherwise::Fail(CudaError::OUT_OF_MEMORY)
+        })
+    }
+
+    /// Passes a call on for which `asked` bytes of `account` were reserved, and tells the daemon if the device is full.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn pass(&self, call: &Call<'_>, account: AccountIndex, asked: u64) -> Result<(), CudaError> {
+        call.pass().inspect_err(|error| {
+            if *error == CudaError::OUT_OF_MEMORY {
+                let code = u64::from(error.code());
+                self.accounts[account].post(call.row, Kind::Refused(Reason::Device), asked, code);
+            }
+        })
+    }
+
+    /// Enters a block the driver just handed out and for which `reservation` was made.
+    pub fn enter(&self, pointer: u64, here: Here, bytes: u64, class: Class, reservation: Reservation<'_>) {
+        let account = self.account(here.account);
+        let small = is_small(bytes);
+        let shown = shown(bytes);
+        let charge = reservation.bytes();
+        let allocation = Allocation {
+            account: here.account,
+            context: here.owner,
+            class,
+            charged: if small {
+                Charged::InSlab(shown)
+            } else {
+                Charged::Alone(charge)
+            },
+            serial: 0,
+        };
+        let (stale, slab_known) = {
+            let mut live = self.live.lock();
+            let slab_known = small && live.enter_slab(here.owner, pointer);
+            (live.insert(pointer, allocation), slab_known)
+        };
+        if slab_known {
+            drop(reservation);
+        } else {
+            reservation.keep();
+        }
+        if small {
+            account.reclassify(shown, Class::Slab, class);
+        }
+        if let Some(stale) = stale {
+            self.settle(pointer, stale);
+        }
+    }
+
+    /// Enters page-locked host memory, which is shown and not charged.
+    pub fn enter_host(&self, pointer: u64, here: Here, bytes: u64) {
+        self.account(here.account).note(Class::Host, signed(bytes));
+        let allocation = Allocation {
+            account: here.account,
+            context: here.owner,
+            class: Class::Host,
+            charged: Charged::Shown(bytes),
+            serial: 0,
+        };
+        let stale = self.live.lock().insert(pointer, allocation);
+        if let Some(stale) = stale {
+            self.settle(pointer, stale);
+        }
+    }
+
+    /// Gives back what a block was charged, after the driver freed it.
+    pub fn settle(&self, pointer: u64, allocation: Allocation) {
+        let account = self.account(allocation.account);
+        match allocation.charged {
+            Charged::Alone(bytes) => account.give_back(bytes, allocation.class),
+            Charged::InSlab(shown) => {
+                account.reclassify(shown, allocation.class, Class::Slab);
+                if self.live.lock().leave_slab(allocation.context, pointer) {
+                    account.give_back(PAGE, Class::Slab);
+                }
+            }
+            Charged::InPool(pool) => self.pools.lock().forget_pointer(pool),
+            Charged::Shown(bytes) => account.note(allocation.class, -signed(bytes)),
+        }
+    }
+
+    /// Gives back what a context owned that the driver destroyed; only what existed at the instant `until`.
+    pub fn settle_owned(&self, owner: usize, until: u64) {
+        let owned = self.live.lock().take_owned(owner, until);
+        for (pointer, allocation) in owned {
+            self.settle(pointer, allocation);
+        }
+        self.deferred.settle(self, |deferred| {
+            deferred.allocation.context == owner && deferred.allocation.serial <= until
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! Which pointers this process holds, what each was charged, and how it has to be given back. A pointer that is not here is
+//! none of ours to judge: it is passed on and nothing is subtracted.
+//!
+//! Small blocks are the driver's to place: it packs them into slabs of 2 MiB. What counts against the cap are the slabs,
+//! that is, the distinct 2 MiB blocks of addresses in which at least one small allocation of a context lives.
+//!
+//! Next: `charge.rs`.
+
+use std::collections::BTreeMap;
+
+use ledger::slot::Class;
+
+/// The driver gives out physical memory in these units.
+pub const PAGE: u64 = 2 << 20;
+/// Requests below this are packed into slabs.
+const SMALL: u64 = 1 << 20;
+/// Small requests are rounded up to this for the figures shown.
+const SMALL_UNIT: u64 = 512;
+
+/// Index of an account in `Books`.
+pub type AccountIndex = usize;
+
+/// A stream-ordered pool, by a number of our own: the driver uses its handles again.
+pub type PoolId = u64;
+
+/// Which slab: the context, as a number, and the address divided by the slab's size.
+type Slab = (usize, u64);
+
+/// How an allocation is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charged {
+    /// By itself: this many bytes.
+    Alone(u64),
+    /// With the slab it lies in. The bytes are what it adds to the figures shown.
+    InSlab(u64),
+    /// With the pool it came from.
+    InPool(PoolId),
+    /// Not at all, only shown: host memory.
+    Shown(u64),
+}
+
+/// One pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    pub account: AccountIndex,
+    /// The context that owns it, as a number; a pool's memory has no such owner.
+    pub context: usize,
+    pub class: Class,
+    pub charged: Charged,
+    /// Rises with every allocation: tells those made before an instant.
+    pub serial: u64,
+}
+
+/// Bytes to reserve before the driver is asked for `bytes`.
+pub fn charge_for(bytes: u64) -> u64 {
+    if bytes < SMALL {
+        PAGE
+    } else {
+        bytes.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether the driver packs a request of `bytes` with others.
+pub fn is_small(bytes: u64) -> bool {
+    bytes < SMALL
+}
+
+/// The live pointers.
+#[derive(Default)]
+pub struct Live {
+    pointers: BTreeMap<u64, Allocation>,
+    slabs: BTreeMap<Slab, u32>,
+    serial: u64,
+}
+
+impl Live {
+    pub const fn new() -> Live {
+        Live {
+            pointers: BTreeMap::new(),
+            slabs: BTreeMap::new(),
+            serial: 0,
+        }
+    }
+
+    /// An instant: allocations made from now on have a later serial.
+    pub fn now(&self) -> u64 {
+        self.serial
+    }
+
+    /// Enters a pointer and returns what was known of the same address before: a block that went away unseen.
+    pub fn insert(&mut self, pointer: u64, mut allocation: Allocation) -> Option<Allocation> {
+        self.serial += 1;
+        allocation.serial = self.serial;
+        self.pointers.insert(pointer, allocation)
+    }
+
+    /// Enters a small allocation of `bytes` in its slab. True when the slab was charged already.
+    pub fn enter_slab(&mut self, context: usize, pointer: u64) -> bool {
+        let lives = self.slabs.entry((context, pointer / PAGE)).or_insert(0);
+        *lives += 1;
+        *lives > 1
+    }
+
+    /// Takes a small allocation out of its slab. True when it was the last one there.
+    pub fn leave_slab(&mut self, context: usize, pointer: u64) -> bool {
+        let slab = (context, pointer / PAGE);
+        match self.slabs.get_mut(&slab) {
+            Some(lives) if *lives > 1 => {
+                *lives -= 1;
+                false
+            }
+            Some(_) => self.slabs.remove(&slab).is_some(),
+            None => false,
+        }
+    }
+
+    /// Takes a pointer out; its charge stays until the driver has freed it.
+    pub fn take(&mut self, pointer: u64) -> Option<Allocation> {
+        self.pointers.remove(&pointer)
+    }
+
+    /// Enters again what was taken, because the driver did not free it.
+    pub fn put_back(&mut self, pointer: u64, allocation: Allocation) {
+        self.pointers.entry(pointer).or_insert(allocation);
+    }
+
+    /// Takes out what `context` owns and was allocated up to the instant `until`.
+    pub fn take_owned(&mut self, context: usize, until: u64) -> Vec<(u64, Allocation)> {
+        let owned = |_: &u64, allocation: &mut Allocation| {
+            allocation.context == context
+                && allocation.serial <= until
+                && !matches!(allocation.charged, Charged::InPool(_))
+        };
+        self.pointers.extract_if(.., owned).collect()
+    }
+}
+
+/// What a small request of `bytes` adds to the figures shown.
+pub fn shown(bytes: u64) -> u64 {
+    bytes.next_multiple_of(SMALL_UNIT)
+}

@@ -1,0 +1,387 @@
+//! Stream-ordered pools. What counts is what a pool has *reserved* from the device, which the driver alone knows: it grows
+//! with an allocation and shrinks at a later synchronisation or trim.
+//!
+//! Before an allocation its size is reserved, and what pools of this driver were seen to grow by beyond that. After it the
+//! pool's charge becomes what the driver says is reserved, as far as that is more; the charge falls only while no allocation
+//! of the pool is under way, so that no growth the driver has not told yet is given away.
+//!
+//! Next: `hooks/pool.rs`, the calls.
+
+use core::ffi::c_int;
+use std::collections::BTreeMap;
+
+use driver::abi::{CU_MEM_LOCATION_TYPE_DEVICE, CUdevice, CUmemoryPool};
+use driver::{Driver, StreamApi};
+use ledger::slot::Class;
+
+use crate::books::Books;
+use crate::charge::{Account, Reservation};
+use crate::guard::{Call, Otherwise};
+use crate::live::{AccountIndex, PAGE, PoolId};
+
+/// Attributes of a pool, as cuda.h numbers them.
+pub const RELEASE_THRESHOLD: u32 = 4;
+const RESERVED_NOW: u32 = 5;
+const USED_NOW: u32 = 7;
+
+/// A pool.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    handle: usize,
+    /// `None`: not charged (host memory, imported).
+    account: Option<AccountIndex>,
+    /// Bytes charged, beside the reservations of calls under way.
+    charge: u64,
+    /// Calls under way, and the bytes they reserved.
+    calls: u32,
+    reserved: u64,
+    /// Rises with every allocation begun.
+    turn: u64,
+    /// Pointers that live in it.
+    pointers: u64,
+    /// A thread is asking the driver; another wants to know again.
+    asking: bool,
+    again: bool,
+    /// It may shrink at the next synchronisation.
+    shrinks: bool,
+    /// The driver destroyed it, or will when the last pointer is freed.
+    destroyed: bool,
+    /// How much it may keep, by the program's wish.
+    threshold: u64,
+}
+
+/// All pools used so far.
+#[derive(Default)]
+pub struct Pools {
+    pools: BTreeMap<PoolId, Pool>,
+    handles: BTreeMap<usize, PoolId>,
+    /// The most by which an allocation made a pool grow beyond its own rounded size.
+    surplus: u64,
+    next: PoolId,
+}
+
+/// An allocation under way.
+#[must_use]
+pub struct Begun<'a> {
+    pub pool: PoolId,
+    pub account: AccountIndex,
+    reservation: Reservation<'a>,
+    turn: u64,
+    bytes: u64,
+}
+
+impl Pools {
+    pub const fn new() -> Pools {
+        Pools {
+            pools: BTreeMap::new(),
+            handles: BTreeMap::new(),
+            surplus: 0,
+            next: 0,
+        }
+    }
+
+    /// Enters a pool the program created or imported, or one of the driver's own that it uses for the first time.
+    pub fn enter(&mut self, handle: CUmemoryPool, account: Option<AccountIndex>) -> PoolId {
+        self.next += 1;
+        let pool = Pool {
+            handle: handle as usize,
+            account,
+            ..Pool::default()
+        };
+        self.pools.insert(self.next, pool);
+        self.handles.insert(handle as usize, self.next);
+        self.next
+    }
+
+    /// The pool with this handle, and the account it is charged to.
+    pub fn find(&self, handle: CUmemoryPool) -> Option<(PoolId, Option<AccountIndex>)> {
+        let id = *self.handles.get(&(handle as usize))?;
+        Some((id, self.pools.get(&id)?.account))
+    }
+
+    /// A pointer of the pool is gone.
+    pub fn forget_pointer(&mut self, id: PoolId) {
+        if let Some(pool) = self.pools.get_mut(&id) {
+            pool.pointers = pool.pointers.saturating_sub(1);
+            pool.shrinks = true;
+        }
+    }
+
+    /// The program wishes the pool to keep up to `bytes`.
+    pub fn set_threshold(&mut self, handle: CUmemoryPool, bytes: u64) {
+        if let Some(pool) = self.find(handle).and_then(|(id, _)| self.pools.get_mut(&id)) {
+            pool.threshold = bytes;
+            pool.shrinks = true;
+        }
+    }
+
+    /// Whether any pool may shrink at a synchronisation.
+    pub fn may_shrink(&self) -> bool {
+        self.pools.values().any(|pool| pool.shrinks && !pool.destroyed)
+    }
+}
+
+/// One of a pool's numbers.
+fn ask(driver: &Driver, pool: usize, attribute: u32) -> Option<u64> {
+    let mut value = 0u64;
+    // SAFETY: the handle is one the driver gave out and has not destroyed; these attributes are 64-bit numbers.
+    let asked = unsafe {
+        driver.cuMemPoolGetAttribute(
+            StreamApi::Legacy,
+            pool as CUmemoryPool,
+            attribute,
+            (&raw mut value).cast(),
+        )
+    };
+    asked.ok().map(|()| value)
+}
+
+impl Books {
+    /// Before an allocation of `bytes` from a charged pool.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn begin_in_pool<'a>(
+        &'a self,
+        call: &Call<'_>,
+        pool: PoolId,
+        account: AccountIndex,
+        bytes: u64,
+    ) -> Result<Begun<'a>, Otherwise> {
+        let rounded = bytes.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        let (turn, wanted) = {
+            let mut pools = self.pools.lock();
+            let wanted = rounded.saturating_add(pools.surplus);
+            let Some(entry) = pools.pools.get_mut(&pool) else {
+                return Err(Otherwise::Forward);
+            };
+            entry.turn += 1;
+            entry.calls += 1;
+            entry.reserved = entry.reserved.saturating_add(wanted);
+            (entry.turn, wanted)
+        };
+        match self.reserve(call, account, wanted, Class::Pool) {
+            Ok(reservation) => Ok(Begun {
+                pool,
+                account,
+                reservation,
+                turn,
+                bytes: rounded,
+            }),
+            Err(refused) => {
+                self.end_call(pool, wanted);
+                Err(refused)
+            }
+        }
+    }
+
+    fn end_call(&self, pool: PoolId, wanted: u64) {
+        if let Some(entry) = self.pools.lock().pools.get_mut(&pool) {
+            entry.calls -= 1;
+            entry.reserved = entry.reserved.saturating_sub(wanted);
+        }
+    }
+
+    /// The driver did not allocate.
+    pub fn failed_in_pool(&self, begun: Begun<'_>) {
+        self.end_call(begun.pool, begun.reservation.bytes());
+    }
+
+    /// The driver allocated. False when the pool grew beyond what was reserved and the cap has no room for that: the
+    /// allocation must be undone.
+    pub fn allocated_in_pool(&self, call: &Call<'_>, begun: Begun<'_>) -> bool {
+        let Some(handle) = self.pools.lock().pools.get(&begun.pool).map(|pool| pool.handle) else {
+            return true;
+        };
+        let now = ask(call.driver, handle, RESERVED_NOW);
+        let account = self.account(begun.account);
+        let mut pools = self.pools.lock();
+        let surplus = pools.surplus;
+        let Some(pool) = pools.pools.get_mut(&begun.pool) else {
+            return true;
+        };
+        let held = begun.reservation.bytes();
+        pool.calls -= 1;
+        pool.reserved = pool.reserved.saturating_sub(held);
+        pool.pointers += 1;
+        let alone = pool.calls == 0 && pool.turn == begun.turn;
+        let grown = now.map_or(held, |now| now.saturating_sub(pool.charge));
+        let fits = settle_growth(account, pool, begun.reservation, grown);
+        if alone && grown > begun.bytes + surplus {
+            pools.surplus = grown - begun.bytes;
+        }
+        fits
+    }
+
+    /// Makes a pool's charge what the driver has reserved for it. One thread asks at a time; the others leave it the word.
+    pub fn refresh_pool(&self, call: &Call<'_>, id: PoolId) {
+        loop {
+            let (handle, turn) = {
+                let mut pools = self.pools.lock();
+                let Some(pool) = pools.pools.get_mut(&id) else {
+                    return;
+                };
+                if pool.destroyed {
+                    return self.close_pool_if_empty(pools, id);
+                }
+                if pool.asking {
+                    pool.again = true;
+                    return;
+                }
+                pool.asking = true;
+                pool.again = false;
+                (pool.handle, pool.turn)
+            };
+            let now = ask(call.driver, handle, RESERVED_NOW);
+            let used = ask(call.driver, handle, USED_NOW);
+            let mut pools = self.pools.lock();
+            let Some(pool) = pools.pools.get_mut(&id) else {
+                return;
+            };
+            pool.asking = false;
+            if let (Some(now), Some(account)) = (now, pool.account)
+                && pool.calls == 0
+                && pool.turn == turn
+            {
+                pool.shrinks = used.is_none_or(|used| now > used && now > pool.threshold);
+                if now < pool.charge {
+                    let fell = pool.charge - now;
+                    pool.charge = now;
+                    self.account(account).give_back(fell, Class::Pool);
+                } else if let Ok(grown) = self.account(account).try_reserve(now - pool.charge, Class::Pool) {
+                    pool.charge += grown.keep();
+                }
+            }
+            if !pool.again {
+                return;
+            }
+        }
+    }
+
+    /// After a synchronisation: every pool that may have shrunk.
+    pub fn refresh_pools(&self, call: &Call<'_>) {
+        let shrinking: Vec<PoolId> = {
+            let pools = self.pools.lock();
+            let shrinks = pools.pools.iter().filter(|(_, pool)| pool.shrinks);
+            shrinks.map(|(id, _)| *id).collect()
+        };
+        for pool in shrinking {
+            self.refresh_pool(call, pool);
+        }
+    }
+
+    /// Makes room for `wanted` bytes by taking idle memory from the pools of an account. The driver may decline.
+    pub fn trim_pools(&self, call: &Call<'_>, account: AccountIndex, wanted: u64) {
+        let candidates: Vec<(PoolId, usize, u64)> = {
+            let pools = self.pools.lock();
+            let charged = pools
+                .pools
+                .iter()
+                .filter(|(_, pool)| pool.account == Some(account) && pool.charge > 0 && !pool.destroyed);
+            charged
+                .map(|(id, pool)| (*id, pool.handle, pool.charge))
+                .collect()
+        };
+        let mut missing = wanted;
+        for (id, handle, charge) in candidates {
+            let used = ask(call.driver, handle, USED_NOW).unwrap_or(charge);
+            let idle = charge.saturating_sub(used);
+            if idle == 0 {
+                continue;
+            }
+            let keep = charge - idle.min(missing);
+            // SAFETY: a live pool of the driver's; trimming needs no context and moves nothing that is in use.
+            let trimmed = unsafe {
+                call.driver
+                    .cuMemPoolTrimTo(StreamApi::Legacy, handle as CUmemoryPool, keep as usize)
+            };
+            if trimmed.is_ok() {
+                self.refresh_pool(call, id);
+                missing = missing.saturating_sub(idle);
+            }
+            if missing == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Takes a pool's handle out of the books before the driver is asked to destroy it: it may come back as another pool's.
+    pub fn take_pool(&self, handle: CUmemoryPool) -> Option<PoolId> {
+        self.pools.lock().handles.remove(&(handle as usize))
+    }
+
+    /// The driver did not destroy it.
+    pub fn put_pool_back(&self, handle: CUmemoryPool, id: PoolId) {
+        self.pools.lock().handles.entry(handle as usize).or_insert(id);
+    }
+
+    /// The driver did. The memory stays as long as pointers into it live.
+    pub fn destroyed_pool(&self, id: PoolId) {
+        let mut pools = self.pools.lock();
+        if let Some(pool) = pools.pools.get_mut(&id) {
+            pool.destroyed = true;
+        }
+        self.close_pool_if_empty(pools, id);
+    }
+
+    fn close_pool_if_empty(&self, mut pools: crate::lock::Held<'_, Pools>, id: PoolId) {
+        let Some(pool) = pools.pools.get(&id).copied() else {
+            return;
+        };
+        if pool.destroyed && pool.pointers == 0 && pool.calls == 0 {
+            pools.pools.remove(&id);
+            if let Some(account) = pool.account {
+                self.account(account).give_back(pool.charge, Class::Pool);
+            }
+        }
+    }
+
+    /// The account of a pool nobody told us of: one of the driver's own. It is some device's, or the host's.
+    pub fn account_of_unknown_pool(
+        &self,
+        call: &Call<'_>,
+        pool: CUmemoryPool,
+        otherwise: AccountIndex,
+    ) -> Option<AccountIndex> {
+        const LOCATION_ID: u32 = 11;
+        const LOCATION_KIND: u32 = 12;
+        let number = |attribute| {
+            let mut value: c_int = 0;
+            // SAFETY: these attributes are integers; a driver that does not know them says so.
+            let asked = unsafe {
+                call.driver
+                    .cuMemPoolGetAttribute(StreamApi::Legacy, pool, attribute, (&raw mut value).cast())
+            };
+            asked.ok().map(|()| value)
+        };
+        match (number(LOCATION_KIND), number(LOCATION_ID)) {
+            (Some(kind), Some(device)) if kind as u32 == CU_MEM_LOCATION_TYPE_DEVICE => {
+                self.of_device(call.driver, device as CUdevice).ok()
+            }
+            (Some(kind), _) if kind as u32 == 0 => Some(otherwise),
+            (Some(_), _) => None,
+            (None, _) => Some(otherwise),
+        }
+    }
+}
+
+/// Charges what a pool grew by out of the reservation; the rest of it is given back. What it grew by beyond the reservation
+/// may be other calls' growth, which their reservations cover.
+fn settle_growth(account: &Account, pool: &mut Pool, reservation: Reservation<'_>, grown: u64) -> bool {
+    let held = reservation.bytes();
+    if grown <= held {
+        pool.charge += grown;
+        reservation.keep();
+        account.give_back(held - grown, Class::Pool);
+        return true;
+    }
+    pool.charge += reservation.keep();
+    let more = grown - held;
+    match account.try_reserve(more, Class::Pool) {
+        Ok(more) => {
+            pool.charge += more.keep();
+            true
+        }
+        Err(_) => more <= pool.reserved,
+    }
+}
