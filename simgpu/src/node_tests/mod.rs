@@ -10,6 +10,7 @@ use crate::facts::NodeFacts;
 use crate::model::Sharing;
 use crate::report::Report;
 use crate::server::{Config, Place as ServerPlace, Server};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 struct Node {
     place: Place,
     thread: Option<JoinHandle<()>>,
+    /// Dropped at the end of the test: until then a watchdog waits for it.
+    _leash: mpsc::Sender<()>,
     _dir: tempfile::TempDir,
 }
 
@@ -45,6 +48,7 @@ impl Node {
         Node {
             place: Place { socket, server: None },
             thread: Some(thread),
+            _leash: watchdog(),
             _dir: dir,
         }
     }
@@ -87,4 +91,18 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "never: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Ends the whole test program, with a word, if the test takes longer than two minutes: a wait that
+/// never returns cannot fail by itself.
+fn watchdog() -> mpsc::Sender<()> {
+    let (leash, held) = mpsc::channel();
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    std::thread::spawn(move || {
+        if held.recv_timeout(Duration::from_secs(120)) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("{test} hangs");
+            std::process::abort();
+        }
+    });
+    leash
 }
