@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::units::{self, Bytes, Memory, Ratio};
 use crate::exit::{Exit, Failure};
-use crate::{daemon, device, event_lines, load, run, sim, status, top};
+use crate::{daemon, demo, device, event_lines, load, run, sim, status, top};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -319,7 +319,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
-        verb => Err(Failure::failed(format!("{verb:?}: not in this build"))),
+        Verb::Demo(args) => demo::main(args),
     }
 }
 

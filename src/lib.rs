@@ -9,6 +9,7 @@ pub mod artefacts;
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod demo;
 pub mod device;
 pub mod enforce;
 pub mod event_lines;

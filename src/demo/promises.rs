@@ -1,0 +1,152 @@
+//! The table of promises. Adding one is adding a row: its name, its words, how it is put to the test, when what was
+//! measured keeps it, and what takes its mechanism out of the embedded node for `--break`.
+
+use super::stage::{LAST_PIECE, Stage};
+use super::tenant::Tenant;
+use crate::daemon::Sabotage;
+use crate::exit::Failure;
+
+/// A promise of Stint, and its test.
+pub struct Promise {
+    pub name: &'static str,
+    pub promise: &'static str,
+    pub unit: &'static str,
+    pub act: fn(&mut Stage) -> Result<Measured, Failure>,
+    pub keeps: fn(f64) -> bool,
+    pub sabotage: fn() -> Sabotage,
+}
+
+/// What an act found. From the device's own truth, never from the daemon or the shim.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    pub value: f64,
+    /// Chances the promise had to be broken.
+    pub samples: u64,
+}
+
+pub const PROMISES: &[Promise] = &[
+    Promise {
+        name: "memory-cap-exact",
+        promise: "a tenant's processes together reach their cap and not a byte more (within one 2 MiB granule)",
+        unit: "bytes above the cap",
+        act: memory_cap_exact,
+        keeps: |above| above <= 0.0 && above > -(LAST_PIECE as f64),
+        sabotage: || Sabotage {
+            caps: true,
+            ..Sabotage::default()
+        },
+    },
+    Promise {
+        name: "neighbours-untouched-by-oom",
+        promise: "while one tenant is refused again and again, its neighbours do all of their work",
+        unit: "% of the neighbours' planned kernels",
+        act: neighbours_untouched_by_oom,
+        keeps: |done| done >= 100.0,
+        sabotage: || Sabotage {
+            caps: true,
+            ..Sabotage::default()
+        },
+    },
+    Promise {
+        name: "killed-client-reclaimed",
+        promise: "what a killed process held is there for the tenant's next one (within one 2 MiB granule)",
+        unit: "bytes lost",
+        act: killed_client_reclaimed,
+        keeps: |lost| lost.abs() < LAST_PIECE as f64,
+        sabotage: || Sabotage {
+            reclaim: true,
+            ..Sabotage::default()
+        },
+    },
+];
+
+const MIB: u64 = 1 << 20;
+
+/// Two processes of one tenant: one holds its part, the other takes whatever it gets until nothing is left.
+fn memory_cap_exact(stage: &mut Stage) -> Result<Measured, Failure> {
+    let cap = 2048 * MIB;
+    let holder = stage.tenant("exact", cap, &["--memory", "512MiB", "--seconds", "3600"])?;
+    stage.wait_until_holds(&holder, 512 * MIB)?;
+    let taker = stage.tenant("exact", cap, &["--fill", "96MiB", "--seconds", "1"])?;
+    let report = stage.finish(&taker)?;
+    let most = stage.most_used(&[&holder, &taker])?;
+    Ok(Measured {
+        value: most as f64 - cap as f64,
+        samples: report.allocations + report.refusals,
+    })
+}
+
+/// Three neighbours at work beside a tenant that wants everything.
+fn neighbours_untouched_by_oom(stage: &mut Stage) -> Result<Measured, Failure> {
+    const BURST: u64 = 2;
+    const BURSTS_PER_SECOND: u64 = 100;
+    let (seconds, every, burst) = (
+        stage.seconds.to_string(),
+        format!("{}ms", 1000 / BURSTS_PER_SECOND),
+        BURST.to_string(),
+    );
+    let work = [
+        ["--memory", "256MiB", "--churn", "128MiB", "--kernel", "500us"],
+        ["--every", &every, "--burst", &burst, "--seconds", &seconds],
+    ]
+    .concat();
+    let names = ["neighbour-1", "neighbour-2", "neighbour-3"];
+    let neighbours: Vec<Tenant> = names
+        .iter()
+        .map(|name| stage.tenant(name, 1024 * MIB, &work))
+        .collect::<Result<_, _>>()?;
+    for neighbour in &neighbours {
+        stage.wait_until_holds(neighbour, 256 * MIB)?;
+    }
+    let greedy = stage.tenant("greedy", 3072 * MIB, &["--fill", "512MiB", "--seconds", &seconds])?;
+    let mut told = 0;
+    for neighbour in &neighbours {
+        told += stage.finish(neighbour)?.launches;
+    }
+    if stage.finish(&greedy)?.refusals == 0 {
+        return Err(Failure::failed(
+            "the greedy tenant was never refused: nothing was put to the test",
+        ));
+    }
+    let planned = neighbours.len() as u64 * u64::from(stage.seconds) * BURSTS_PER_SECOND * BURST;
+    let done = stage.launches(&neighbours)?.unwrap_or(told);
+    Ok(Measured {
+        value: done as f64 * 100.0 / planned as f64,
+        samples: planned,
+    })
+}
+
+/// A process that fills its tenant's cap is killed, and its successor wants all of it again. One more process of the
+/// tenant lives through it, so that the account does, too.
+fn killed_client_reclaimed(stage: &mut Stage) -> Result<Measured, Failure> {
+    const KILLS: u64 = 3;
+    let cap = 2048 * MIB;
+    let survivor = stage.tenant("phoenix", cap, &["--memory", "256MiB", "--seconds", "3600"])?;
+    stage.wait_until_holds(&survivor, 256 * MIB)?;
+    let full = cap - LAST_PIECE + 1;
+    let (fill, last) = (
+        ["--fill", "64MiB", "--seconds", "3600"],
+        ["--fill", "64MiB", "--seconds", "1"],
+    );
+    let mut victim = stage.tenant("phoenix", cap, &fill)?;
+    let first = stage.used_when(&[&survivor, &victim], full)?;
+    let mut lost = 0.0_f64;
+    for kill in 1..=KILLS {
+        stage.kill(&victim)?;
+        let words = if kill < KILLS { &fill } else { &last };
+        let successor = stage.tenant("phoenix", cap, words)?;
+        lost = lost.max(first as f64 - stage.used_when(&[&survivor, &successor], full)? as f64);
+        if lost >= LAST_PIECE as f64 {
+            return Ok(Measured {
+                value: lost,
+                samples: kill,
+            });
+        }
+        victim = successor;
+    }
+    stage.finish(&victim)?; // the last one lives to tell
+    Ok(Measured {
+        value: lost,
+        samples: KILLS,
+    })
+}
