@@ -85,6 +85,8 @@ fn exit() -> ! {
 
 /// Reserves and releases for ever, or until killed.
 pub fn client(arena: &Arena, index: usize, order: Option<Order>, seed: u64) -> ! {
+    // SAFETY: lowers this process's priority: the referee and the recoverers are to come first.
+    unsafe { libc::nice(19) };
     let mut client = Client::new(&arena.policy, &arena.account, slot(index));
     let mut fate = Fate {
         arena,

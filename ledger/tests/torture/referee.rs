@@ -94,6 +94,7 @@ fn reached(role: Role, point: Point) -> bool {
 #[derive(Clone, Copy)]
 struct Player {
     pid: libc::pid_t,
+    /// It has an order to kill itself.
     ordered: bool,
     cursor: Cursor,
 }
@@ -104,6 +105,7 @@ struct Referee {
     players: Vec<Player>,
     report: Report,
     recoverer: Recoverer,
+    deaths: Deaths,
     /// The number each slot's next event must carry, while its owner lives.
     next_event: [u64; PLAYERS + 1],
 }
@@ -125,6 +127,7 @@ pub fn run(plan: &Plan, recoverer: Recoverer) -> Report {
         players: Vec::new(),
         report,
         recoverer,
+        deaths: Deaths::listen(),
         next_event: [0; PLAYERS + 1],
     };
     for index in 1..=PLAYERS {
@@ -147,25 +150,29 @@ impl Referee {
         }
     }
 
-    /// Waits for a client to kill itself, or kills one wherever it is.
+    /// Waits for a client to kill itself, or kills one wherever it is: now and then, and when nobody comes to the step
+    /// it is to die at. (Where a sabotaged recovery has leaked the whole cap, nothing is ever granted again.)
     fn next_death(&mut self) -> usize {
-        let nobody_ordered = self.players.iter().all(|player| !player.ordered);
-        if nobody_ordered || self.random.below(4) == 0 {
-            let index = 1 + self.random.below(PLAYERS as u64) as usize;
-            self.kill(index);
-            return index;
+        let ordered = self.players.iter().any(|player| player.ordered);
+        let mut patient = ordered && self.random.below(4) != 0;
+        while patient {
+            if let Some((pid, _)) = wait(-1, libc::WNOHANG) {
+                self.report.client_kills += 1;
+                let place = self.players.iter().position(|player| player.pid == pid);
+                return 1 + place.expect("only clients run now");
+            }
+            patient = self.deaths.next();
         }
-        let pid = wait_for(-1);
-        self.report.client_kills += 1;
-        let place = self.players.iter().position(|player| player.pid == pid);
-        1 + place.expect("only clients run now")
+        let index = 1 + self.random.below(PLAYERS as u64) as usize;
+        self.kill(index);
+        index
     }
 
     fn kill(&mut self, index: usize) {
         let pid = self.players[index - 1].pid;
         // SAFETY: a child of ours that was not waited for, so the pid is its own.
         unsafe { libc::kill(pid, libc::SIGKILL) };
-        wait_for(pid);
+        wait(pid, 0);
         self.report.client_kills += 1;
         self.report.blind_kills += 1;
     }
@@ -365,19 +372,44 @@ impl Referee {
     }
 }
 
-/// Waits for a child (-1: any) to end and returns its pid.
-fn wait_for(pid: libc::pid_t) -> libc::pid_t {
-    wait(pid).0
+/// The signal that a child ended, kept back so that it can be waited for.
+struct Deaths(libc::sigset_t);
+
+impl Deaths {
+    fn listen() -> Self {
+        let mut set = std::mem::MaybeUninit::uninit();
+        // SAFETY: `sigemptyset` initialises the set; the rest works on it and on this thread's mask.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+            libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+            Deaths(set.assume_init())
+        }
+    }
+
+    /// Waits for a child to end; false when for a fifth of a second none does.
+    fn next(&self) -> bool {
+        let fifth = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 200_000_000,
+        };
+        // SAFETY: reads the set and the time; no information on the signal is asked for.
+        unsafe {
+            libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const fifth) == libc::SIGCHLD
+        }
+    }
 }
 
+/// Waits for a child to end; true when a signal ended it.
 pub fn was_killed(pid: libc::pid_t) -> bool {
-    libc::WIFSIGNALED(wait(pid).1)
+    wait(pid, 0).is_some_and(|(_, status)| libc::WIFSIGNALED(status))
 }
 
-fn wait(pid: libc::pid_t) -> (libc::pid_t, libc::c_int) {
+/// The pid and status of a child that ended; -1 stands for any child. `None` when `flags` say not to wait.
+fn wait(pid: libc::pid_t, flags: libc::c_int) -> Option<(libc::pid_t, libc::c_int)> {
     let mut status = 0;
     // SAFETY: `status` is ours to write.
-    let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    let ended = unsafe { libc::waitpid(pid, &raw mut status, flags) };
     assert_ne!(ended, -1, "a child went missing");
-    (ended, status)
+    (ended != 0).then_some((ended, status))
 }
