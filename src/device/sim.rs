@@ -1,11 +1,12 @@
 //! Starts the stand-in node a daemon works on, if none runs. It is nobody's: it outlives the daemon and ends by itself when
 //! nobody uses it.
 
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::artefacts::Artefacts;
 use crate::exit::{Exit, Failure};
@@ -19,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// runs already keeps what it has.
 pub fn ensure(artefacts: &Artefacts, run_dir: &Path, devices: Option<&str>) -> Result<(), Failure> {
     let socket = std::path::absolute(run_dir.join(driver::run_dir::SIM_SOCKET)).map_err(Failure::failed)?;
-    if UnixStream::connect(&socket).is_ok() {
+    if answers(&socket) {
         return Ok(());
     }
     let program = artefacts.sim_server();
@@ -39,7 +40,7 @@ pub fn ensure(artefacts: &Artefacts, run_dir: &Path, devices: Option<&str>) -> R
         .map_err(|error| Failure::failed(format!("{}: {error}", program.display())))?;
     let deadline = Instant::now() + PATIENCE;
     let started = loop {
-        if UnixStream::connect(&socket).is_ok() {
+        if answers(&socket) {
             break Ok(());
         }
         match server.try_wait() {
@@ -70,4 +71,40 @@ pub fn ensure(artefacts: &Artefacts, run_dir: &Path, devices: Option<&str>) -> R
         .spawn(move || server.wait());
     reaper.map_err(Failure::failed)?;
     started
+}
+
+/// Whether a node listens at `socket`.
+fn answers(socket: &Path) -> bool {
+    let connected = socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .and_then(|caller| connect(&caller, &SocketAddrUnix::new(socket)?));
+    connected.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{bind, listen};
+
+    #[test]
+    fn a_stand_in_listens_for_packets() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sim.sock");
+        assert!(!answers(&path));
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        assert!(!answers(&path), "bound is not listening");
+        listen(&socket, 1).unwrap();
+        assert!(answers(&path));
+    }
 }
