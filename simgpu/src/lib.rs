@@ -8,6 +8,7 @@
 
 pub mod catalogue;
 pub mod client;
+pub mod cuda;
 pub mod facts;
 pub mod model;
 #[cfg(test)]

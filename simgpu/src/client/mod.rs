@@ -67,13 +67,13 @@ pub enum ConnectError {
 /// `INVALID_HANDLE` or names a later stream, as with the real driver's handles.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StreamId {
-    index: u16,
-    device: u8,
+    pub(crate) index: u16,
+    pub(crate) device: u8,
 }
 
 /// An event of this process, valid until [`Client::drop_event`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct EventId(u32);
+pub struct EventId(pub(crate) u32);
 
 /// How to wait, from the context's or the event's flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,0 +1,330 @@
+//! Copies of plain ranges: the time they take on the device, and the bytes.
+//!
+//! The bytes move during the call, except behind host functions, which may still have to write them:
+//! then they move in stream order. A program that orders its own accesses cannot tell.
+
+use super::Sim;
+use super::block::{self, Block};
+use super::context::{Context, context};
+use super::edge::{element, needed, put_optional};
+use super::host_function::enqueue;
+use super::node::Node;
+use super::order::{before, submit};
+use super::stream::{Stream, entry};
+use crate::facts::CopyPath;
+use driver::prelude::*;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+
+/// Whether a call returns before its work is complete.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    Complete,
+    AtOnce,
+}
+use Return::{AtOnce, Complete};
+
+/// Copy engines: to the device and within, from the device.
+pub const ENGINE_IN: u32 = 0;
+pub const ENGINE_OUT: u32 = 1;
+
+/// Lets the stream's device spend the time of a copy.
+pub fn take_time(node: &Node, stream: &'static Stream, path: CopyPath, engine: u32, bytes: u64) -> CuResult {
+    let ns = if node.null {
+        0
+    } else {
+        stream.context().device.facts.copy_ns(path, bytes)
+    };
+    submit(node, stream, |on_node| node.client.copy(on_node, engine, ns))
+}
+
+/// Does what the stream's work does to memory: now, or behind the host functions before it.
+pub fn act(
+    node: &'static Node,
+    stream: &'static Stream,
+    returns: Return,
+    effect: impl FnOnce() + Send + 'static,
+) -> CuResult {
+    if node.host_functions.load(Ordering::Acquire) == 0 {
+        effect();
+    } else {
+        enqueue(node, stream, effect)?;
+    }
+    finish(node, stream, returns)
+}
+
+pub fn finish(node: &Node, stream: &'static Stream, returns: Return) -> CuResult {
+    if returns == AtOnce || node.null && node.host_functions.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    before(stream)?;
+    node.client.synchronize(stream.on_node(), stream.context().wait())
+}
+
+/// Which way a copy between these goes; `None` stands for memory the driver does not know.
+pub fn path(to: Option<&Block>, from: Option<&Block>) -> (CopyPath, u32) {
+    let index = |block: Option<&Block>| {
+        block
+            .filter(|block| !block.is_host())
+            .and_then(|block| block.device)
+            .map(|device| device.index)
+    };
+    match (index(to), index(from)) {
+        (Some(a), Some(b)) if a == b => (CopyPath::Device, ENGINE_IN),
+        (Some(_), Some(_)) => (CopyPath::Peer, ENGINE_IN),
+        (Some(_), None) => (CopyPath::Host, ENGINE_IN),
+        _ => (CopyPath::Host, ENGINE_OUT),
+    }
+}
+
+/// What a caller says an address is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Memory the driver must know.
+    Device(u64),
+    /// Memory of the program, or any other.
+    Host(u64),
+    /// Whatever it turns out to be.
+    Any(u64),
+}
+
+impl Side {
+    fn address(self) -> u64 {
+        match self {
+            Side::Device(address) | Side::Host(address) | Side::Any(address) => address,
+        }
+    }
+
+    fn look(self, bytes: u64) -> Result<Option<std::sync::Arc<Block>>, CudaError> {
+        match self {
+            Side::Device(address) => block::reachable(address, bytes).map(Some),
+            Side::Host(0) | Side::Any(0) => Err(CudaError::INVALID_VALUE),
+            // What the driver knows it must know all of; the rest is the program's.
+            Side::Host(address) | Side::Any(address) => match block::find(address) {
+                Some(_) => block::reachable(address, bytes).map(Some),
+                None if super::reservation::around(address).is_some() => Err(CudaError::INVALID_VALUE),
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+fn copy(api: StreamApi, to: Side, from: Side, bytes: usize, hStream: CUstream, returns: Return) -> CuResult {
+    let (node, stream) = entry(api, hStream)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let (known_to, known_from) = (to.look(bytes as u64)?, from.look(bytes as u64)?);
+    let (path, engine) = path(known_to.as_deref(), known_from.as_deref());
+    take_time(node, stream, path, engine, bytes as u64)?;
+    let (to, from) = (to.address(), from.address());
+    act(node, stream, returns, move || move_bytes(to, from, bytes))
+}
+
+/// Moves bytes between ranges that were looked up, or are the program's.
+pub fn move_bytes(to: u64, from: u64, bytes: usize) {
+    // SAFETY: ranges of known blocks are mapped; others are the program's own, which it vouches for as
+    // with the real driver. They may overlap.
+    unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) }
+}
+
+fn peer(ctx: CUcontext) -> Result<&'static Context, CudaError> {
+    context(ctx)
+}
+
+/// The attributes of a batch say nothing that changes what is copied.
+fn batch(
+    api: StreamApi,
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    failed: *mut usize,
+    hStream: CUstream,
+) -> CuResult {
+    entry(api, hStream)?;
+    // The default streams take no batches.
+    if (hStream as usize) <= 1 || count == 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    put_optional(failed, usize::MAX);
+    for i in 0..count {
+        let one = || {
+            let (to, from) = (element(dsts, i)?, element(srcs, i)?);
+            copy(
+                api,
+                Side::Any(to),
+                Side::Any(from),
+                element(sizes, i)?,
+                hStream,
+                AtOnce,
+            )
+        };
+        if let Err(error) = one() {
+            put_optional(failed, i);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+impl Sim {
+    pub(super) fn cuMemcpy(api: StreamApi, dst: CUdeviceptr, src: CUdeviceptr, n: usize) -> CuResult {
+        copy(api, Side::Any(dst), Side::Any(src), n, null_mut(), Complete)
+    }
+
+    pub(super) fn cuMemcpyAsync(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        src: CUdeviceptr,
+        n: usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        copy(api, Side::Any(dst), Side::Any(src), n, hStream, AtOnce)
+    }
+
+    pub(super) fn cuMemcpyWithAttributesAsync(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        src: CUdeviceptr,
+        n: usize,
+        attributes: *mut CUmemcpyAttributes,
+        hStream: CUstream,
+    ) -> CuResult {
+        needed(attributes)?;
+        copy(api, Side::Any(dst), Side::Any(src), n, hStream, AtOnce)
+    }
+
+    pub(super) fn cuMemcpyHtoD_v2(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        src: *const c_void,
+        n: usize,
+    ) -> CuResult {
+        copy(
+            api,
+            Side::Device(dst),
+            Side::Host(src as u64),
+            n,
+            null_mut(),
+            Complete,
+        )
+    }
+
+    pub(super) fn cuMemcpyHtoDAsync_v2(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        src: *const c_void,
+        n: usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        copy(api, Side::Device(dst), Side::Host(src as u64), n, hStream, AtOnce)
+    }
+
+    pub(super) fn cuMemcpyDtoH_v2(api: StreamApi, dst: *mut c_void, src: CUdeviceptr, n: usize) -> CuResult {
+        copy(
+            api,
+            Side::Host(dst as u64),
+            Side::Device(src),
+            n,
+            null_mut(),
+            Complete,
+        )
+    }
+
+    pub(super) fn cuMemcpyDtoHAsync_v2(
+        api: StreamApi,
+        dst: *mut c_void,
+        src: CUdeviceptr,
+        n: usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        copy(api, Side::Host(dst as u64), Side::Device(src), n, hStream, AtOnce)
+    }
+
+    /// Copies within devices are asynchronous to the host in either form.
+    pub(super) fn cuMemcpyDtoD_v2(api: StreamApi, dst: CUdeviceptr, src: CUdeviceptr, n: usize) -> CuResult {
+        copy(api, Side::Device(dst), Side::Device(src), n, null_mut(), AtOnce)
+    }
+
+    pub(super) fn cuMemcpyDtoDAsync_v2(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        src: CUdeviceptr,
+        n: usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        copy(api, Side::Device(dst), Side::Device(src), n, hStream, AtOnce)
+    }
+
+    pub(super) fn cuMemcpyPeer(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        dstContext: CUcontext,
+        src: CUdeviceptr,
+        srcContext: CUcontext,
+        n: usize,
+    ) -> CuResult {
+        Sim::cuMemcpyPeerAsync(api, dst, dstContext, src, srcContext, n, null_mut())
+    }
+
+    pub(super) fn cuMemcpyPeerAsync(
+        api: StreamApi,
+        dst: CUdeviceptr,
+        dstContext: CUcontext,
+        src: CUdeviceptr,
+        srcContext: CUcontext,
+        n: usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        entry(api, hStream)?;
+        peer(dstContext)?;
+        peer(srcContext)?;
+        copy(api, Side::Device(dst), Side::Device(src), n, hStream, AtOnce)
+    }
+
+    pub(super) fn cuMemcpyBatchAsync(
+        api: StreamApi,
+        dsts: *mut CUdeviceptr,
+        srcs: *mut CUdeviceptr,
+        sizes: *mut usize,
+        count: usize,
+        attributes: *mut CUmemcpyAttributes,
+        indices: *mut usize,
+        number: usize,
+        failed: *mut usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        needed(attributes)?;
+        needed(indices)?;
+        if number == 0 || number > count {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        batch(api, dsts, srcs, sizes, count, failed, hStream)
+    }
+
+    pub(super) fn cuMemcpyBatchAsync_v2(
+        api: StreamApi,
+        dsts: *mut CUdeviceptr,
+        srcs: *mut CUdeviceptr,
+        sizes: *mut usize,
+        count: usize,
+        attributes: *mut CUmemcpyAttributes,
+        indices: *mut usize,
+        number: usize,
+        hStream: CUstream,
+    ) -> CuResult {
+        Sim::cuMemcpyBatchAsync(
+            api,
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attributes,
+            indices,
+            number,
+            null_mut(),
+            hStream,
+        )
+    }
+}
