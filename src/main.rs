@@ -1,4 +1,5 @@
 //! `stint`: the one binary. Parses the command line (`src/cli.rs`) and hands it to the verb's file.
+#![deny(unsafe_code)]
 
 use std::process::ExitCode;
 
