@@ -124,14 +124,23 @@ impl Document {
                 seen.refusals
             );
         }
-        let width = self.promises.iter().map(|row| row.name.len()).max().unwrap_or(0);
-        text += &format!("\n{:<width$}  {:<52}  OK\n", "PROMISE", "MEASURED");
+        let measured = |row: &Row| format!("{} {} ({} samples)", row.measured(), row.unit, row.samples);
+        let name_width = self.promises.iter().map(|row| row.name.len()).max().unwrap_or(0);
+        let width = self
+            .promises
+            .iter()
+            .map(|row| measured(row).len())
+            .max()
+            .unwrap_or(0)
+            .max("MEASURED".len());
+        text += &format!("\n{:<name_width$}  {:<width$}  OK\n", "PROMISE", "MEASURED");
         for row in &self.promises {
-            let measured = format!("{} {} ({} samples)", row.measured(), row.unit, row.samples);
+            let ok = if row.ok { "yes" } else { "NO" };
             text += &format!(
-                "{:<width$}  {measured:<52}  {}\n",
+                "{:<name_width$}  {:<width$}  {ok}\n  {}\n",
                 row.name,
-                if row.ok { "yes" } else { "NO" }
+                measured(row),
+                row.promise
             );
         }
         for row in &self.promises {

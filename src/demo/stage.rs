@@ -91,12 +91,10 @@ impl Stage {
             cast: Vec::new(),
             seen: Vec::new(),
         };
-        let options = Options::of(
-            Some(args.driver),
-            &stage.run_dir,
-            args.devices.as_deref(),
-            Config::default(),
-        )?;
+        // Nothing is kept back, so that a tenant without its cap finds the device's own end, and its neighbours with it.
+        let mut config = Config::default();
+        config.node.reserve = None;
+        let options = Options::of(Some(args.driver), &stage.run_dir, args.devices.as_deref(), config)?;
         stage.daemon = Some(Daemon::start(Options { sabotage, ..options })?);
         Ok(stage)
     }
