@@ -17,6 +17,7 @@ pub mod events;
 pub mod exit;
 pub mod load;
 pub mod output;
+pub mod place;
 pub mod protocol;
 pub mod run;
 pub mod sim;

@@ -27,7 +27,7 @@ pub struct Measured {
 pub const PROMISES: &[Promise] = &[
     Promise {
         name: "memory-cap-exact",
-        promise: "a tenant's processes together reach their cap and not a byte more (within one 2 MiB granule)",
+        promise: "a tenant's processes together reach their cap (to 2 MiB) and never pass it",
         unit: "bytes above the cap",
         act: memory_cap_exact,
         keeps: |above| above <= 0.0 && above > -(LAST_PIECE as f64),
@@ -49,7 +49,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "killed-client-reclaimed",
-        promise: "what a killed process held is there for the tenant's next one (within one 2 MiB granule)",
+        promise: "what a killed process held is there for the tenant's next one (to 2 MiB)",
         unit: "bytes lost",
         act: killed_client_reclaimed,
         keeps: |lost| lost < LAST_PIECE as f64,

@@ -1,9 +1,8 @@
 //! The embedded node of the demo, and what its acts do with it: start tenants, wait for what the device says, measure.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -18,10 +17,10 @@ use crate::artefacts::Artefacts;
 use crate::cli::{DemoArgs, Driver};
 use crate::config::Config;
 use crate::daemon::{Daemon, Options, Sabotage};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::load::report::Report;
 use crate::protocol::Connection;
-use crate::sim;
+use crate::{place, sim};
 
 /// Smallest piece in which `load --fill` takes memory: the driver's granularity.
 pub const LAST_PIECE: u64 = 2 << 20;
@@ -56,11 +55,10 @@ pub struct Stage {
 impl Stage {
     /// Sets up a node without what `sabotage` takes out of it.
     pub fn open(args: &DemoArgs, sabotage: Sabotage, progress: Progress) -> Result<Stage, Failure> {
-        let system = Path::new(driver::run_dir::SYSTEM);
-        if driver::run_dir::of_shim().is_some_and(|dir| dir == system) {
+        if place::is_taken() {
             return Err(Failure::failed(format!(
                 "this machine has a node at {}, which its programs cannot leave: the demo needs a machine without one",
-                system.display()
+                driver::run_dir::SYSTEM
             )));
         }
         let seconds = args.seconds.unwrap_or(SECONDS.into());
@@ -72,18 +70,22 @@ impl Stage {
             signal_hook::flag::register(signal, interrupted.clone()).map_err(Failure::failed)?;
         }
         let artefacts = Artefacts::find()?;
-        let run_dir = own_place()?;
+        let nvidia = match args.driver {
+            Driver::Sim => None,
+            Driver::Nvidia => Some(Source::nvidia()?),
+        };
+        let run_dir = place::private("demo")
+            .and_then(|place| place::make(&place).map(|()| place))
+            .map_err(|error| Failure::failed(format!("a place for the demo's node: {error}")))?;
+        let sim = || Source::Sim {
+            artefacts: artefacts.clone(),
+            run_dir: run_dir.clone(),
+        };
         let mut stage = Stage {
             seconds,
             progress,
             driver: args.driver,
-            truth: match args.driver {
-                Driver::Sim => Source::Sim {
-                    artefacts: artefacts.clone(),
-                    run_dir: run_dir.clone(),
-                },
-                Driver::Nvidia => Source::nvidia()?,
-            },
+            truth: nvidia.unwrap_or_else(sim),
             run_dir,
             artefacts,
             daemon: None,
@@ -236,23 +238,6 @@ impl Drop for Stage {
         }
         let _ = fs::remove_dir_all(&self.run_dir); // what is left is of no use to anybody
     }
-}
-
-/// A run directory nobody else uses, below the user's own.
-fn own_place() -> Result<PathBuf, Failure> {
-    let below = driver::run_dir::default_for_user();
-    let mode = if below == Path::new(driver::run_dir::SYSTEM) {
-        0o755
-    } else {
-        0o700
-    };
-    let place = below.join(format!("demo-{}", std::process::id()));
-    let make = || {
-        DirBuilder::new().recursive(true).mode(mode).create(&below)?;
-        DirBuilder::new().mode(0o700).create(&place)
-    };
-    make().map_err(|error| Failure::new(Exit::FAILED, format!("{}: {error}", place.display())))?;
-    Ok(place)
 }
 
 fn rows<'a>(truth: &'a BTreeMap<u32, Process>, tenants: &'a [&Tenant]) -> impl Iterator<Item = &'a Process> {

@@ -36,7 +36,11 @@ pub struct Process {
 impl Source {
     /// NVML of this machine.
     pub fn nvidia() -> Result<Source, Failure> {
-        let nvml = Nvml::init().map_err(|error| Failure::failed(format!("NVML: {error}")))?;
+        let nvml = Nvml::init().map_err(|error| {
+            Failure::failed(format!(
+                "no NVIDIA driver answers ({error}): `--driver sim` is the stand-in"
+            ))
+        })?;
         Ok(Source::Nvidia {
             nvml: Box::new(nvml),
             highest: RefCell::default(),

@@ -1,14 +1,13 @@
 //! The node a command runs on: the named one, the machine's, the user's, or a private one for the length of the command.
 
-use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::cli::Driver;
 use crate::exit::{Exit, Failure};
+use crate::place;
 use crate::protocol::{Answer, Connection, Refused};
 
 /// A node that answers.
@@ -42,7 +41,7 @@ impl Node {
         };
         let system = Path::new(driver::run_dir::SYSTEM);
         // A shim on this machine looks nowhere else, so no other node would see it.
-        if driver::run_dir::of_shim().is_some_and(|dir| dir == system) {
+        if place::is_taken() {
             if let Some(other) = named.filter(|named| *named != system) {
                 return Err(Failure::failed(format!(
                     "this machine has a node at {}, which its programs cannot leave for {}: drop --run-dir and STINT_RUN_DIR",
@@ -52,13 +51,15 @@ impl Node {
             }
             return found(Connection::open(system)?, system);
         }
-        let place = named.map_or_else(driver::run_dir::default_for_user, Path::to_path_buf);
-        match Connection::open(&place) {
-            Ok(connection) => return found(connection, &place),
+        let usual = named.map_or_else(driver::run_dir::default_for_user, Path::to_path_buf);
+        match Connection::open(&usual) {
+            Ok(connection) => return found(connection, &usual),
             Err(failure) if failure.exit != Exit::UNREACHABLE => return Err(failure),
             Err(_) => {}
         }
-        let run_dir = absolute(&named.map_or_else(|| own_place(&place), |named| Ok(named.to_path_buf()))?)?;
+        let run_dir = named.map_or_else(|| place::private("run"), |named| Ok(named.to_path_buf()));
+        let run_dir = run_dir.map_err(|error| Failure::failed(format!("{}: {error}", usual.display())))?;
+        let run_dir = absolute(&run_dir)?;
         let private = Private::start(&run_dir, driver, devices)?;
         Ok(Node {
             connection: Connection::open(&run_dir)?,
@@ -70,18 +71,6 @@ impl Node {
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| Failure::failed(format!("{}: {error}", path.display())))
-}
-
-/// A run directory nobody else uses, below the user's own, which is made where it is missing.
-fn own_place(below: &Path) -> Result<PathBuf, Failure> {
-    let mode = if below == Path::new(driver::run_dir::SYSTEM) {
-        0o755
-    } else {
-        0o700
-    };
-    let made = DirBuilder::new().recursive(true).mode(mode).create(below);
-    made.map_err(|error| Failure::failed(format!("{}: {error}", below.display())))?;
-    Ok(below.join(format!("run-{}", std::process::id())))
 }
 
 /// The process of a private node (`run/private_node.rs`). It ends with its standard input, so also when this process is

@@ -1,14 +1,15 @@
 //! The process behind the private node of one `stint run`: a daemon for as long as standard input is open.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::cli::PrivateNodeArgs;
 use crate::config::Config;
 use crate::daemon::{Daemon, Options};
 use crate::exit::{Exit, Failure};
+use crate::place;
 use crate::protocol::{Answer, Refused};
 
 /// Starts the daemon in `run_dir`, answers one line (`protocol::Answer`), and ends when standard input does. A directory
@@ -46,7 +47,7 @@ pub fn main(args: PrivateNodeArgs, run_dir: Option<&Path>) -> Result<Exit, Failu
 
 fn start(args: &PrivateNodeArgs, run_dir: &Path, ours: bool) -> Result<Daemon, Failure> {
     if ours {
-        directory(run_dir).map_err(|error| Failure::failed(format!("{}: {error}", run_dir.display())))?;
+        place::make(run_dir).map_err(|error| Failure::failed(format!("{}: {error}", run_dir.display())))?;
         if args.devices.is_none() {
             share_stand_in(run_dir);
         }
@@ -65,12 +66,8 @@ fn share_stand_in(run_dir: &Path) {
     let running = driver::run_dir::default_for_user().join(driver::run_dir::SIM_SOCKET);
     let link = run_dir.join(driver::run_dir::SIM_SOCKET);
     if let (true, Some(directory)) = (running.exists(), link.parent()) {
-        let _ = self::directory(directory).and_then(|()| symlink(running, &link)); // else it has its own
+        let _ = place::make(directory).and_then(|()| symlink(running, &link)); // else it has its own
     }
-}
-
-fn directory(path: &Path) -> std::io::Result<()> {
-    DirBuilder::new().mode(0o700).create(path)
 }
 
 fn tell(answer: &Answer<()>) -> Result<(), Failure> {
