@@ -7,6 +7,7 @@ use crate::daemon::Sabotage;
 use crate::exit::Failure;
 
 /// A promise of Stint, and its test.
+#[derive(Debug)]
 pub struct Promise {
     pub name: &'static str,
     pub promise: &'static str,
