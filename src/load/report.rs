@@ -38,6 +38,10 @@ pub struct Report {
     pub memory_free_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_total_bytes: Option<u64>,
+    /// With `--churn`: the most by which an allocation's size and what it took from the free memory shown differed. What
+    /// others do must not be in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_error_bytes: Option<u64>,
     /// Why the load ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -102,6 +106,7 @@ mod tests {
         assert_eq!(percentile(&mut values, 0.5), Some(50.0));
         assert_eq!(percentile(&mut values, 0.99), Some(99.0));
         assert_eq!(percentile(&mut values, 1.0), Some(100.0));
+        assert_eq!(percentile(&mut [3.0, 1.0, 2.0], 0.5), Some(2.0));
         assert_eq!(percentile(&mut [7.0], 0.0), Some(7.0));
         assert_eq!(percentile(&mut [], 0.5), None);
     }

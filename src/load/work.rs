@@ -160,7 +160,7 @@ impl<'a> Worker<'a> {
     fn round(&mut self, plan: &Plan, most_pending: usize) -> Result<(), CudaFailure> {
         self.fill()?;
         if let Some(bytes) = plan.churn {
-            drop(self.allocate(bytes)?);
+            self.churn(bytes)?;
         }
         if self.stuff.is_some() {
             while self.pending.len() >= most_pending {
@@ -177,6 +177,18 @@ impl<'a> Worker<'a> {
         self.report.allocations += 1;
         self.report.allocated_bytes += bytes;
         Ok(buffer)
+    }
+
+    /// Allocates and frees, and looks at the free memory before and after, as a profiler does.
+    fn churn(&mut self, bytes: u64) -> Result<(), CudaFailure> {
+        let (before, _) = self.context.memory()?;
+        let buffer = self.allocate(bytes)?;
+        let (after, _) = self.context.memory()?;
+        drop(buffer);
+        let error = (i128::from(before) - i128::from(after) - i128::from(bytes)).unsigned_abs();
+        let worst = self.report.snapshot_error_bytes.get_or_insert(0);
+        *worst = (*worst).max(u64::try_from(error).unwrap_or(u64::MAX));
+        Ok(())
     }
 
     /// Asks for pieces until the smallest is refused. Asks at least once: that is how a full tenant goes on trying.
