@@ -8,7 +8,7 @@ use super::current::current;
 use super::edge::{needed, put, put_optional};
 use super::heap::{SMALL, shown};
 use super::{Sim, space};
-use crate::client::Cost;
+use crate::client::{Client, Cost};
 use driver::prelude::*;
 use std::sync::{Arc, PoisonError};
 
@@ -56,12 +56,47 @@ pub fn device_block(context: &'static Context, bytes: u64) -> Result<Arc<Block>,
     )))
 }
 
+/// Managed memory: an own range of the device, all of it from the beginning.
+fn managed_block(context: &'static Context, bytes: u64) -> Result<Arc<Block>, CudaError> {
+    let device = context.device;
+    let extent = device.vram.take(bytes)?;
+    let Some(base) = shown(&device.vram, extent) else {
+        device.vram.give(extent);
+        return Err(CudaError::OUT_OF_MEMORY);
+    };
+    let kind = Kind::Managed { extent };
+    Ok(block::insert(Block::new(
+        base,
+        bytes,
+        Some(context),
+        Some(device),
+        kind,
+    )))
+}
+
+/// An allocation takes its time if there is one; a refusal is quick.
+pub fn spending<T>(
+    client: &Client,
+    bytes: u64,
+    allocate: impl FnOnce() -> Result<T, CudaError>,
+) -> Result<T, CudaError> {
+    let cost = client.spend(Cost::Alloc(bytes));
+    let made = allocate();
+    if made.is_err() {
+        std::mem::forget(cost);
+    }
+    made
+}
+
 impl Sim {
     pub(super) fn cuMemAlloc_v2(_: StreamApi, dptr: *mut CUdeviceptr, bytesize: usize) -> CuResult {
         let (node, context) = current()?;
         needed(dptr)?;
-        let _cost = node.client.spend(Cost::Alloc(bytesize as u64));
-        put(dptr, device_block(context, bytesize as u64)?.base)
+        let bytes = bytesize as u64;
+        put(
+            dptr,
+            spending(node.client, bytes, || device_block(context, bytes))?.base,
+        )
     }
 
     pub(super) fn cuMemAllocPitch_v2(
@@ -82,8 +117,10 @@ impl Sim {
             .checked_next_multiple_of(PITCH)
             .ok_or(CudaError::INVALID_VALUE)?;
         let bytes = pitch.checked_mul(height).ok_or(CudaError::OUT_OF_MEMORY)? as u64;
-        let _cost = node.client.spend(Cost::Alloc(bytes));
-        put(dptr, device_block(context, bytes)?.base)?;
+        put(
+            dptr,
+            spending(node.client, bytes, || device_block(context, bytes))?.base,
+        )?;
         put(pPitch, pitch)
     }
 
@@ -99,17 +136,9 @@ impl Sim {
         if bytes == 0 || !matches!(flags, 1 | 2) {
             return Err(CudaError::INVALID_VALUE);
         }
-        let _cost = node.client.spend(Cost::Alloc(bytes));
-        let device = context.device;
-        let extent = device.vram.take(bytes)?;
-        let Some(base) = shown(&device.vram, extent) else {
-            device.vram.give(extent);
-            return Err(CudaError::OUT_OF_MEMORY);
-        };
-        let kind = Kind::Managed { extent };
         put(
             dptr,
-            block::insert(Block::new(base, bytes, Some(context), Some(device), kind)).base,
+            spending(node.client, bytes, || managed_block(context, bytes))?.base,
         )
     }
 

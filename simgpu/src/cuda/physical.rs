@@ -5,6 +5,7 @@
 //! Next file of the walk: `reservation.rs`.
 
 use super::Sim;
+use super::allocate::spending;
 use super::block::{self, Kind};
 use super::edge::{get as read, needed, put};
 use super::node::{Device, next_id, node};
@@ -179,8 +180,8 @@ impl Sim {
         if bytes == 0 || !bytes.is_multiple_of(GRANULE) || flags != 0 {
             return Err(CudaError::INVALID_VALUE);
         }
-        let _cost = node.client.spend(Cost::Alloc(bytes));
-        let extent = device.map_or(&HOST, |device| &device.vram).take(bytes)?;
+        let vram = device.map_or(&HOST, |device| &device.vram);
+        let extent = spending(node.client, bytes, || vram.take(bytes))?;
         let physical = Physical {
             bytes,
             location: prop.location,

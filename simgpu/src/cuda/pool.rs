@@ -4,6 +4,7 @@
 //! one stream freed makes another stream that gets it follow the first. A wholly free segment goes back
 //! to the device when the program has waited for its work and the pool holds more than its threshold.
 
+use super::allocate::spending;
 use super::block::{self, Block, Kind};
 use super::context::Context;
 use super::heap::shown;
@@ -191,10 +192,12 @@ impl Pool {
     fn grow(&self, state: &mut State, bytes: u64) -> Result<(), CudaError> {
         let fits = |size: u64| self.max == 0 || state.reserved.saturating_add(size) <= self.max;
         let take = |size: u64| {
-            if fits(size) {
-                self.vram().take(size)
-            } else {
-                Err(CudaError::OUT_OF_MEMORY)
+            if !fits(size) {
+                return Err(CudaError::OUT_OF_MEMORY);
+            }
+            match self.device {
+                Some(device) => spending(device.client, size, || device.vram.take(size)),
+                None => HOST.take(size),
             }
         };
         let exact = space::granules(bytes).ok_or(CudaError::OUT_OF_MEMORY)?;

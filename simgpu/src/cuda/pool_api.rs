@@ -5,7 +5,6 @@ use super::edge::{element, get as read, needed, put};
 use super::node::{Device, node};
 use super::pool::{self, Pool};
 use super::stream::entry;
-use crate::client::Cost;
 use driver::prelude::*;
 use std::sync::{Arc, PoisonError};
 
@@ -33,14 +32,13 @@ fn take(
     from: Option<CUmemoryPool>,
     hStream: CUstream,
 ) -> CuResult {
-    let (node, stream) = entry(api, hStream)?;
+    let (_, stream) = entry(api, hStream)?;
     needed(dptr)?;
     let context = stream.context();
     let pool = match from {
         Some(handle) => pool::get(handle)?,
         None => pool::current_of(context.device),
     };
-    let _cost = node.client.spend(Cost::Alloc(bytes as u64));
     put(dptr, pool.take(context, stream, bytes as u64)?.base)
 }
 
