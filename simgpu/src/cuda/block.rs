@@ -165,11 +165,10 @@ pub fn insert(block: Block) -> Arc<Block> {
 /// Takes the block that begins at `address` out of the list, if `fits`. `INVALID_VALUE` otherwise.
 pub fn remove(address: u64, fits: impl FnOnce(&Block) -> bool) -> Result<Arc<Block>, CudaError> {
     let mut blocks = write();
-    let fitting = blocks.get(&address).is_some_and(|block| fits(block));
-    blocks
-        .remove(&address)
-        .filter(|_| fitting)
-        .ok_or(CudaError::INVALID_VALUE)
+    if !blocks.get(&address).is_some_and(|block| fits(block)) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    blocks.remove(&address).ok_or(CudaError::INVALID_VALUE)
 }
 
 /// Gives back the memory of a block that is out of the list. Mappings and pool blocks have their own way.
