@@ -9,6 +9,7 @@
 pub mod catalogue;
 pub mod client;
 pub mod cuda;
+mod cudart;
 pub mod facts;
 pub mod model;
 #[cfg(test)]
