@@ -3,7 +3,7 @@
 //! Next file of the walk: `vram.rs`.
 
 use super::context::Context;
-use super::node::{Device, next_id};
+use super::node::{self, Device, next_id};
 use super::physical::Physical;
 use super::pool::Pool;
 use super::space;
@@ -183,7 +183,9 @@ pub fn release(block: &Block) {
         Kind::Device { small: true, .. } => {
             if let Some(context) = block.context {
                 let mut heap = context.heap.lock().unwrap_or_else(PoisonError::into_inner);
-                heap.give(&device.vram, block.base, block.size);
+                // Where nothing takes time, neither shall this.
+                let keep = node::connected().is_some_and(|node| node.null);
+                heap.give(&device.vram, block.base, block.size, keep);
             }
         }
         Kind::Device { extent, .. } | Kind::Managed { extent, .. } => {
@@ -212,4 +214,6 @@ pub fn drop_all_of(context: &'static Context) {
     for block in gone {
         release(&block);
     }
+    let mut heap = context.heap.lock().unwrap_or_else(PoisonError::into_inner);
+    heap.clear(&context.device.vram);
 }

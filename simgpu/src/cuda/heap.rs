@@ -43,8 +43,8 @@ impl Heap {
         Ok((address + at, address, extent))
     }
 
-    /// Gives back what `take` gave; an empty slab goes at once.
-    pub fn give(&mut self, vram: &Vram, address: u64, bytes: u64) {
+    /// Gives back what `take` gave; an empty slab goes at once, except the last where `keep` says so.
+    pub fn give(&mut self, vram: &Vram, address: u64, bytes: u64, keep: bool) {
         let inside = |slab: &Slab| (slab.address..slab.address + GRANULE).contains(&address);
         let Some(index) = self.slabs.iter().position(inside) else {
             return;
@@ -52,8 +52,16 @@ impl Heap {
         let slab = &mut self.slabs[index];
         slab.free
             .give(address - slab.address, bytes.next_multiple_of(ALIGN));
-        if slab.free.is_all_free() {
+        if slab.free.is_all_free() && !(keep && self.slabs.len() == 1) {
             let slab = self.slabs.remove(index);
+            space::unmap(slab.address, GRANULE);
+            vram.give(slab.extent);
+        }
+    }
+
+    /// Gives everything back, used or not.
+    pub fn clear(&mut self, vram: &Vram) {
+        for slab in self.slabs.drain(..) {
             space::unmap(slab.address, GRANULE);
             vram.give(slab.extent);
         }

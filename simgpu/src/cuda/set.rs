@@ -1,6 +1,6 @@
 //! Memory set to a value.
 //!
-//! Zeros over whole granules make the pages go away. Other values make pages real: of a fill larger than
+//! Many zeros make the pages go away. Other values make pages real: of a fill larger than
 //! [`CAREFUL`] only as much is written, from the beginning, as a quarter of the memory that the machine
 //! has to spare, so that a program which clears a simulated 80 GiB does not take the machine down.
 
@@ -9,6 +9,7 @@ use super::block::{self, Block, Kind};
 use super::copy::{Return, act};
 use super::edge::needed;
 use super::order::submit;
+use super::space;
 use super::stream::entry;
 use crate::facts::CopyPath;
 use driver::prelude::*;
@@ -16,6 +17,7 @@ use std::ptr::null_mut;
 
 /// Fills up to this are written whatever the machine has.
 const CAREFUL: u64 = 256 << 20;
+const PAGE: u64 = 4096;
 
 /// A value of 1, 2 or 4 bytes.
 #[derive(Clone, Copy)]
@@ -96,14 +98,24 @@ fn set(api: StreamApi, area: Area, value: Value, hStream: CUstream) -> CuResult 
 }
 
 fn fill(block: &Block, base: u64, bytes: u64, pattern: [u8; 4]) {
-    if bytes > CAREFUL && pattern == [0; 4] && drop_pages(block, base, bytes) {
-        return;
+    let host = matches!(block.kind, Kind::Host(_) | Kind::Registered(_));
+    if bytes > CAREFUL && pattern == [0; 4] && !host {
+        let (start, end) = (base.next_multiple_of(PAGE), (base + bytes) / PAGE * PAGE);
+        if space::clear(start, end - start) {
+            write(base, start - base, pattern);
+            write(end, base + bytes - end, pattern);
+            return;
+        }
     }
     let bytes = if bytes > CAREFUL {
         bytes.min((spare() / 4).max(CAREFUL))
     } else {
         bytes
     };
+    write(base, bytes, pattern);
+}
+
+fn write(base: u64, bytes: u64, pattern: [u8; 4]) {
     if pattern == [pattern[0]; 4] {
         // SAFETY: a range of a known block, which is mapped and writable.
         unsafe { std::ptr::write_bytes(base as *mut u8, pattern[0], bytes as usize) };
@@ -117,20 +129,6 @@ fn fill(block: &Block, base: u64, bytes: u64, pattern: [u8; 4]) {
                 .write(pattern[(at % 4) as usize])
         };
     }
-}
-
-/// Makes a range of one block zero without touching it.
-fn drop_pages(block: &Block, base: u64, bytes: u64) -> bool {
-    let (Kind::Device { extent, offset, .. }, Some(device)) = (&block.kind, block.device) else {
-        return false;
-    };
-    if base + bytes > block.end() {
-        return false;
-    }
-    device
-        .vram
-        .drop_pages(extent.offset + offset + (base - block.base), bytes);
-    true
 }
 
 /// Bytes of memory the machine could give to programs; 0 where it does not say.

@@ -109,6 +109,12 @@ pub fn protect(address: u64, bytes: u64, readable: bool, writable: bool) -> bool
     unsafe { libc::mprotect(address as *mut c_void, bytes as usize, read | write) == 0 }
 }
 
+/// Makes whole pages of a shown file zero without touching them, in every process that shows them.
+pub fn clear(address: u64, bytes: u64) -> bool {
+    // SAFETY: a range of known device memory, which the caller is about to overwrite anyway.
+    unsafe { libc::madvise(address as *mut c_void, bytes as usize, libc::MADV_REMOVE) == 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

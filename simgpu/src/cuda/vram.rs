@@ -143,7 +143,7 @@ impl Vram {
     }
 
     /// Makes a range read as zeros and cost nothing.
-    pub fn drop_pages(&self, offset: u64, bytes: u64) {
+    fn drop_pages(&self, offset: u64, bytes: u64) {
         if let Some(file) = self.file.get() {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             // SAFETY: a system call on our own file; it only changes pages of a range that is ours.

@@ -77,13 +77,23 @@ on_a_node!(sets_fill_with_values_of_each_size, [], || {
 
 on_a_node!(clearing_all_of_a_device_costs_no_memory_here, [], || {
     begin();
-    let bytes = free_bytes() / (2 * MIB) * (2 * MIB);
-    let a = alloc(bytes);
-    cu!(cuMemsetD8_v2(a, 7, 4096)).expect("set");
-    cu!(cuMemsetD8_v2(a + bytes as u64 - 4096, 7, 4096)).expect("set");
-    cu!(cuMemsetD8_v2(a, 0, bytes)).expect("clear");
-    assert_eq!(read(a, 4096), [0; 4096]);
-    assert_eq!(read(a + bytes as u64 - 4096, 4096), [0; 4096]);
+    let bytes = free_bytes() / (64 * MIB) * (64 * MIB);
+    let plain = alloc(bytes);
+    let mut pooled = 0;
+    let check = |a: CUdeviceptr| {
+        cu!(cuMemsetD8_v2(a, 7, 4096)).expect("set");
+        cu!(cuMemsetD8_v2(a + bytes as u64 - 4096, 7, 4096)).expect("set");
+        cu!(cuMemsetD8_v2(a + 1, 0, bytes - 2)).expect("clear");
+        assert_eq!(read(a, 4096), [&[7][..], &[0; 4095]].concat());
+        assert_eq!(
+            read(a + bytes as u64 - 4096, 4096),
+            [&[0; 4095][..], &[7]].concat()
+        );
+    };
+    check(plain);
+    cu!(cuMemFree_v2(plain)).expect("free");
+    cu!(cuMemAllocAsync(&mut pooled, bytes, null_mut())).expect("pool");
+    check(pooled);
 });
 
 on_a_node!(rectangles_and_boxes_keep_their_shape, [], || {
