@@ -83,7 +83,7 @@ pub fn reset() -> CuResult {
     }
     // SAFETY: no pointer is passed but null, which leaves the thread without a context.
     unsafe {
-        DRIVER.cuDevicePrimaryCtxReset_v2(StreamApi::Legacy, device)?;
+        DRIVER.cuDevicePrimaryCtxReset(StreamApi::Legacy, device)?;
         DRIVER.cuCtxSetCurrent(StreamApi::Legacy, null_mut())
     }
 }

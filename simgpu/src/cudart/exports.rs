@@ -70,6 +70,7 @@ plain! {
     memory::allocate_volume(to: *mut PitchedPointer, extent: Extent) [cudaMalloc3D];
     memory::allocate_array(to: *mut CUarray, format: *const ChannelFormat, width: usize, height: usize, flags: c_uint) [cudaMallocArray];
     memory::allocate_array_volume(to: *mut CUarray, format: *const ChannelFormat, extent: Extent, flags: c_uint) [cudaMalloc3DArray];
+    memory::allocate_pinned(to: *mut *mut c_void, bytes: usize) [cudaMallocHost];
     memory::free(pointer: CUdeviceptr) [cudaFree];
     memory::free_host(pointer: *mut c_void) [cudaFreeHost];
     memory::free_array(array: CUarray) [cudaFreeArray];

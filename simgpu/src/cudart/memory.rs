@@ -110,6 +110,13 @@ pub unsafe fn allocate_from_pool(
     }
 }
 
+/// The flags of `cudaMallocHost` are none.
+pub unsafe fn allocate_pinned(to: *mut *mut c_void, bytes: usize) -> CuResult {
+    context::current()?;
+    // SAFETY: the caller's pointer.
+    unsafe { DRIVER.cuMemHostAlloc(StreamApi::Legacy, to, bytes, 0) }
+}
+
 pub unsafe fn free(pointer: CUdeviceptr) -> CuResult {
     context::current()?;
     // SAFETY: the driver checks the address; 0 is allowed.

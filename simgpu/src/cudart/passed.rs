@@ -12,7 +12,7 @@ macro_rules! passed {
     ($($need:ident $row:ident $arguments:tt [$($symbol:ident $api:ident),+];)*) => {
         $($(passed_export! { $need $row $arguments $symbol $api })+)*
         #[cfg(test)]
-        pub(super) const PASSED: &[&str] = &[$($(stringify!($symbol)),+),*];
+        pub(super) const PASSED: &[(&str, &str)] = &[$($((stringify!($symbol), stringify!($row))),+),*];
     };
 }
 
@@ -55,7 +55,6 @@ passed! {
     context cuCtxGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int) [cudaDeviceGetStreamPriorityRange Legacy];
     context cuCtxResetPersistingL2Cache() [cudaCtxResetPersistingL2Cache Legacy];
     context cuMemGetInfo_v2(free: *mut usize, total: *mut usize) [cudaMemGetInfo Legacy];
-    context cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize) [cudaMallocHost Legacy];
     context cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint) [cudaHostAlloc Legacy];
     context cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint) [cudaHostRegister Legacy];
     context cuMemHostUnregister(p: *mut c_void) [cudaHostUnregister Legacy];

@@ -154,7 +154,7 @@ unsafe fn fill(to: *mut u8, device: c_int, layout: Layout) -> CuResult {
     // SAFETY: locals, then places within the struct, whose size the layout says.
     unsafe {
         DRIVER.cuDeviceTotalMem_v2(StreamApi::Legacy, &mut total, device)?;
-        DRIVER.cuDeviceGetUuid_v2(StreamApi::Legacy, &mut uuid, device)?;
+        DRIVER.cuDeviceGetUuid(StreamApi::Legacy, &mut uuid, device)?;
         to.write_bytes(0, layout.size());
         DRIVER.cuDeviceGetName(StreamApi::Legacy, to.cast(), UUID_AT as c_int, device)?;
         to.add(UUID_AT).cast::<CUuuid>().write_unaligned(uuid);

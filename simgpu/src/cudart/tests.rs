@@ -2,7 +2,10 @@
 
 use super::exports::{PLAIN, STREAMED};
 use super::passed::PASSED;
+use super::release::Release;
 use super::unsupported::UNSUPPORTED;
+use driver::StreamApi;
+use driver::table::resolve;
 use std::collections::BTreeSet;
 
 /// Written as C functions where they are, since they differ in what they return.
@@ -30,7 +33,8 @@ fn names(list: &'static str) -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn every_name_of_both_releases_is_exported_once() {
-    let lists = [PLAIN, STREAMED, PASSED, UNSUPPORTED, ELSEWHERE];
+    let passed: Vec<&str> = PASSED.iter().map(|(symbol, _)| *symbol).collect();
+    let lists = [PLAIN, STREAMED, &passed, UNSUPPORTED, ELSEWHERE];
     let known: BTreeSet<&str> = lists.iter().flat_map(|list| list.iter().copied()).collect();
     assert_eq!(
         known.len(),
@@ -46,6 +50,35 @@ fn every_name_of_both_releases_is_exported_once() {
         missing.is_empty() && needless.is_empty(),
         "missing {missing:?}, in no release {needless:?}"
     );
+}
+
+/// What is handed on must have been asked for by the release that exports it.
+#[test]
+fn what_is_passed_on_was_looked_up() {
+    let releases = [
+        (Release::Twelve, include_str!("../../symbols/cudart-12.txt")),
+        (Release::Thirteen, include_str!("../../symbols/cudart-13.txt")),
+    ];
+    for (release, exported) in releases {
+        let asked: BTreeSet<&str> = names(release.lookups())
+            .filter_map(|line| {
+                let [name, version, flags] = line.split(' ').collect::<Vec<_>>()[..] else {
+                    return None;
+                };
+                let api = if flags == "2" {
+                    StreamApi::PerThread
+                } else {
+                    StreamApi::Legacy
+                };
+                let symbol = resolve(name, version.parse().ok()?, api)?.symbol();
+                Some(symbol.row.row().name)
+            })
+            .collect();
+        let exported: BTreeSet<&str> = names(exported).collect();
+        let needed = PASSED.iter().filter(|(symbol, _)| exported.contains(symbol));
+        let lacking: Vec<_> = needed.filter(|(_, row)| !asked.contains(row)).collect();
+        assert!(lacking.is_empty(), "{release:?}: {lacking:?}");
+    }
 }
 
 /// What PyTorch imports and the stand-in answers with an error: graphs and their like, nothing it needs for
