@@ -236,3 +236,66 @@ on_a_node!(pointers_tell_what_they_are, [], || {
     .expect("plural");
     assert_eq!((kind, device), (2, 0));
 });
+
+on_a_node!(threads_may_do_everything_at_once, ["--timing", "null"], || {
+    const THREADS: u64 = 8;
+    let context = begin() as usize;
+    let before = free_bytes();
+    let work = move |mut seed: u64| {
+        cu!(cuCtxSetCurrent(context as CUcontext)).expect("set");
+        let (mut stream, mut event) = (null_mut(), null_mut());
+        let mut held: Vec<CUdeviceptr> = Vec::new();
+        for _ in 0..2000 {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let bytes = 1 << (seed >> 33) % 23;
+            match (seed >> 60) % 8 {
+                0..=2 => held.push(alloc(bytes)),
+                3 => {
+                    let mut pointer = 0;
+                    cu!(cuMemAllocAsync(&mut pointer, bytes, 2 as CUstream)).expect("alloc");
+                    held.push(pointer);
+                }
+                4 | 5 => {
+                    if let Some(pointer) = held.pop() {
+                        cu!(cuMemFree_v2(pointer)).expect("free");
+                        assert_eq!(cu!(cuMemFree_v2(pointer | 1)), INVALID);
+                    }
+                }
+                6 => {
+                    cu!(cuStreamCreate(&mut stream, 0)).expect("stream");
+                    cu!(cuEventCreate(&mut event, 0)).expect("event");
+                    cu!(cuEventRecord(event, stream)).expect("record");
+                    cu!(cuStreamWaitEvent(null_mut(), event, 0)).expect("wait");
+                    cu!(cuEventDestroy_v2(event)).expect("destroy");
+                    cu!(cuStreamDestroy_v2(stream)).expect("destroy");
+                }
+                _ => {
+                    if let Some(&pointer) = held.last() {
+                        // Nobody else writes where this thread does.
+                        cu!(cuMemsetD8_v2(pointer, seed as u8, 1)).expect("set");
+                        let mut seen = 0u8;
+                        cu!(cuMemcpyDtoH_v2((&raw mut seen).cast(), pointer, 1)).expect("read");
+                        assert_eq!(seen, seed as u8);
+                    }
+                }
+            }
+        }
+        for pointer in held {
+            cu!(cuMemFree_v2(pointer)).expect("free");
+        }
+    };
+    let threads: Vec<_> = (0..THREADS)
+        .map(|seed| std::thread::spawn(move || work(seed)))
+        .collect();
+    for thread in threads {
+        thread.join().expect("no thread failed");
+    }
+    cu!(cuCtxSynchronize()).expect("wait");
+    assert_eq!(
+        before - free_bytes(),
+        GRANULE,
+        "the one slab that null timing keeps"
+    );
+});
