@@ -1,7 +1,7 @@
 //! The stand-in's CUDA driver: every function of the table, by the names of its rows.
 //!
 //! `Sim` has one associated function per row that the stand-in implements, spread over the files below by
-//! what they are about. [`Fallback`] has all rows, each answering `CUDA_ERROR_NOT_SUPPORTED`; an inherent
+//! what they are about. `Fallback` has all rows, each answering `CUDA_ERROR_NOT_SUPPORTED`; an inherent
 //! function wins over a trait's, so `export.rs` calls `Sim::cuName` for every symbol and the
 //! compiler picks.
 //!

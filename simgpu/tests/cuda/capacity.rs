@@ -249,7 +249,7 @@ on_a_node!(threads_may_do_everything_at_once, ["--timing", "null"], || {
             seed = seed
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
-            let bytes = 1 << (seed >> 33) % 23;
+            let bytes = 1 << ((seed >> 33) % 23);
             match (seed >> 60) % 8 {
                 0..=2 => held.push(alloc(bytes)),
                 3 => {
