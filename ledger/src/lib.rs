@@ -8,10 +8,13 @@
 //!
 //! Read next: `layout.rs` (what may lie in shared memory), then `account.rs`.
 //!
-//! The crate is `no_std`, does not allocate, does not panic on anything a tenant can write, and never blocks.
+//! The crate is `no_std`, does not allocate, does not panic on anything a tenant can write, and never blocks, but for
+//! [`attach`], the conversation a client has with the daemon once.
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 pub mod account;
+#[cfg(not(loom))]
+pub mod attach;
 #[cfg(all(test, not(loom)))]
 mod checker;
 pub mod client;

@@ -69,6 +69,17 @@ impl Policy {
         }
     }
 
+    /// Free and total bytes of the device as the tenant is to see them, given the device's own and what the account uses.
+    /// Never more than the device has, never below zero.
+    #[must_use]
+    pub fn view(&self, free: u64, total: u64, used: u64) -> (u64, u64) {
+        if self.mode() == Mode::Observe {
+            return (free, total);
+        }
+        let cap = self.cap();
+        (free.min(cap.saturating_sub(used)), total.min(cap))
+    }
+
     /// Stores cap and mode. In force only after the account's word has moved once more: see `Daemon::set_cap`.
     pub(crate) fn store_cap(&self, cap_bytes: u64, mode: Mode) {
         self.cap.store(cap_bytes, Relaxed);

@@ -117,12 +117,8 @@ impl Account {
 
     /// Free and total bytes as this tenant is to see them, given the device's own. Never more than the device has.
     pub fn view(&self, free: u64, total: u64) -> (u64, u64) {
-        if self.policy.mode() == Mode::Observe {
-            return (free, total);
-        }
-        let cap = self.policy.cap();
         let used = self.client.lock().account().used();
-        (free.min(cap.saturating_sub(used)), total.min(cap))
+        self.policy.view(free, total, used)
     }
 
     /// The counter of this process's launches.

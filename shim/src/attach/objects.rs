@@ -16,12 +16,10 @@ pub struct Admitted {
 }
 
 /// Pairs policies and accounts by device. `None` when one lacks the other or cannot be mapped.
-pub fn map(entries: impl Iterator<Item = ObjectEntry>, descriptors: Vec<OwnedFd>) -> Option<Vec<Admitted>> {
+pub fn map(objects: Vec<(ObjectEntry, OwnedFd)>) -> Option<Vec<Admitted>> {
     let mut policies = Vec::new();
     let mut accounts = Vec::new();
-    let mut descriptors = descriptors.into_iter();
-    for entry in entries {
-        let descriptor = descriptors.next()?;
+    for (entry, descriptor) in objects {
         match entry.kind {
             Some(ObjectKind::Policy) => policies.push((entry.device, View::<Policy>::open(descriptor).ok()?)),
             Some(ObjectKind::Account) => {
