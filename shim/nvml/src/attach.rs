@@ -12,8 +12,10 @@ use driver::run_dir::{self, ATTACH_SOCKET};
 use ledger::slot::Owner;
 use ledger::wire::{ObjectKind, Status, flags};
 use ledger::{Account, Policy, View, attach};
+use rustix::fs::fstat;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::pids::Neighbours;
 use crate::real::{self, Name};
 
 /// What the account has on one device.
@@ -21,6 +23,8 @@ pub struct Share {
     device: [u8; 16],
     policy: View<Policy>,
     account: View<Account>,
+    /// The account object's inode: who maps it is a client or an observer of the account.
+    inode: u64,
 }
 
 impl Share {
@@ -43,6 +47,11 @@ impl Share {
             .filter_map(|slot| Some((slot.owner()?, slot.charge())))
             .filter(|(_, bytes)| *bytes > 0)
             .collect()
+    }
+
+    /// The processes that this namespace shows of the account's.
+    pub fn neighbours(&self) -> Neighbours {
+        Neighbours::of(self.inode)
     }
 
     /// All clients of the account, whatever they hold.
@@ -111,7 +120,9 @@ fn ask() -> Option<Vec<Share>> {
                 policies.extend(View::<Policy>::open(descriptor).map(|p| (entry.device, p)))
             }
             Some(ObjectKind::Account) => {
-                accounts.extend(View::<Account>::open(descriptor).map(|a| (entry.device, a)));
+                let inode = fstat(&descriptor).map_or(0, |about| about.st_ino);
+                accounts
+                    .extend(View::<Account>::open(descriptor).map(|account| (entry.device, account, inode)));
             }
             _ => {}
         }
@@ -120,13 +131,14 @@ fn ask() -> Option<Vec<Share>> {
     if status != Status::Admitted {
         return Some(Vec::new());
     }
-    let share = |(device, account): ([u8; 16], View<Account>)| {
+    let share = |(device, account, inode): ([u8; 16], View<Account>, u64)| {
         let at = policies.iter().position(|(other, _)| *other == device)?;
         let (_, policy) = policies.swap_remove(at);
         Some(Share {
             device,
             policy,
             account,
+            inode,
         })
     };
     Some(accounts.into_iter().filter_map(share).collect())

@@ -5,15 +5,21 @@
 
 use ledger::slot::Owner;
 
-/// The ids in this namespace of owners that it can see, by owner.
+/// The processes this namespace shows of one account's.
 pub struct Neighbours {
+    /// Inode of the account object.
+    account: u64,
     /// (id here, start time), read when first needed.
     visible: Option<Vec<(u32, u64)>>,
 }
 
 impl Neighbours {
-    pub fn new() -> Neighbours {
-        Neighbours { visible: None }
+    /// Of the account whose object has this inode.
+    pub fn of(account: u64) -> Neighbours {
+        Neighbours {
+            account,
+            visible: None,
+        }
     }
 
     /// The owner's id here; `None` if it is in no namespace below or at this one.
@@ -23,12 +29,27 @@ impl Neighbours {
             return Some(owner.pid);
         }
         let visible = self.visible.get_or_insert_with(visible);
-        let at = visible
-            .iter()
-            .position(|(_, started)| *started == owner.start_time)?;
-        // Two that started in the same hundredth of a second are both found, each once.
+        // Others may have started in the same hundredth of a second; a client has the account mapped.
+        let is_it = |(pid, started): &(u32, u64)| *started == owner.start_time && maps(*pid, self.account);
+        let at = visible.iter().position(is_it)?;
+        // Two clients of one instant are both found, each once.
         Some(visible.swap_remove(at).0)
     }
+}
+
+/// Whether the process has the object of this inode mapped as a client. What may not be looked at is somebody else's.
+fn maps(pid: u32, inode: u64) -> bool {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.lines().any(|line| has_inode(line, inode))
+}
+
+/// A line of `/proc/PID/maps`: range, rights, offset, device, inode, path.
+fn has_inode(line: &str, inode: u64) -> bool {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    // An observer has it too, but only for reading.
+    fields.next().is_some_and(|rights| rights.starts_with("rw"))
+        && fields.nth(2).and_then(|field| field.parse().ok()) == Some(inode)
+        && fields.next().is_some_and(|path| path.starts_with("/memfd:"))
 }
 
 /// Every process this namespace shows.
@@ -65,18 +86,46 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_found_by_its_number_or_by_its_start() {
+    fn a_process_is_found_by_its_number_or_by_its_start_and_what_it_maps() {
+        let fd = rustix::fs::memfd_create("neighbours", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&fd, 4096).unwrap();
+        let inode = rustix::fs::fstat(&fd).unwrap().st_ino;
         let me = std::process::id();
-        let started = start_time(me).unwrap();
         let owner = |pid, start_time| Owner {
             pid,
             start_time,
             nonce: 1,
         };
-        assert_eq!(Neighbours::new().id_of(&owner(me, started)), Some(me));
-        // Another namespace's number for us; nothing else is known to have started just then.
-        let elsewhere = Neighbours::new().id_of(&owner(u32::MAX, started));
-        assert!(elsewhere.is_some_and(|pid| start_time(pid) == Some(started)));
-        assert_eq!(Neighbours::new().id_of(&owner(me, u64::MAX)), None);
+        let started = start_time(me).unwrap();
+        assert_eq!(Neighbours::of(inode).id_of(&owner(me, started)), Some(me));
+        assert_eq!(Neighbours::of(inode).id_of(&owner(me, u64::MAX)), None);
+        // Another namespace's number for us: we are known by the mapping.
+        let elsewhere = owner(u32::MAX, started);
+        assert_eq!(Neighbours::of(inode).id_of(&elsewhere), None);
+        let (both, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let raw = rustix::fd::AsRawFd::as_raw_fd(&fd);
+        // SAFETY: a fresh mapping of a page nobody touches.
+        let page = unsafe { libc::mmap(core::ptr::null_mut(), 4096, both, shared, raw, 0) };
+        assert_ne!(page, libc::MAP_FAILED);
+        let mut neighbours = Neighbours::of(inode);
+        assert_eq!(
+            (neighbours.id_of(&elsewhere), neighbours.id_of(&elsewhere)),
+            (Some(me), None)
+        );
+        // SAFETY: the mapping made above.
+        unsafe { libc::munmap(page, 4096) };
+    }
+
+    #[test]
+    fn a_mapping_is_known_by_its_inode() {
+        let line = "7f00-7f01 rw-s 00000000 00:01 1234                       /memfd:stint-account (deleted)";
+        assert!(has_inode(line, 1234));
+        assert!(!has_inode(line, 123));
+        assert!(!has_inode(&line.replace("rw-s", "r--s"), 1234));
+        assert!(!has_inode(
+            "7f00-7f01 r--p 00000000 fe:00 1234 /usr/lib/libc.so.6",
+            1234
+        ));
+        assert!(!has_inode("7f00-7f01 rw-p 00000000 00:00 0", 0));
     }
 }

@@ -6,7 +6,6 @@ use driver::nvml::*;
 
 use crate::attach::{Share, share_of};
 use crate::list;
-use crate::pids::Neighbours;
 
 /// No MIG instance.
 const NO_INSTANCE: c_uint = c_uint::MAX;
@@ -19,7 +18,7 @@ type List<T> = unsafe extern "C" fn(nvmlDevice_t, *mut c_uint, *mut T) -> NvmlRe
 
 /// The account's clients on the device that this namespace shows: id, bytes.
 fn own(share: &Share) -> Vec<(u32, u64)> {
-    let mut neighbours = Neighbours::new();
+    let mut neighbours = share.neighbours();
     let clients = share.clients();
     clients
         .iter()
@@ -130,7 +129,7 @@ unsafe fn filtered<T: Item>(
 
 /// The account's clients: id in the daemon's namespace, id here.
 pub fn owners(share: &Share) -> Vec<(u32, u32)> {
-    let mut neighbours = Neighbours::new();
+    let mut neighbours = share.neighbours();
     let owners = share.owners();
     owners
         .iter()
