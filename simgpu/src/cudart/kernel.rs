@@ -4,6 +4,8 @@
 //! it. Next file of the walk: `launch.rs`.
 
 use super::code;
+use super::context;
+use super::entered;
 use super::lookup::DRIVER;
 use driver::prelude::*;
 use std::collections::HashMap;
@@ -193,9 +195,30 @@ unsafe extern "C" fn __cudaUnregisterFatBinary(handle: Handle) {
     }
 }
 
+/// Called before the first use of a managed variable of the image: gives the program their addresses. 0: failed.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __cudaInitModule(_image: Handle) -> c_char {
-    1
+unsafe extern "C" fn __cudaInitModule(image: Handle) -> c_char {
+    entered(|| place_managed(image as usize)).is_ok() as c_char
+}
+
+fn place_managed(image: usize) -> CuResult {
+    let places: Vec<usize> = {
+        let registry = registry();
+        let of_it = registry
+            .variables
+            .iter()
+            .filter(|(_, named)| named.image == image && named.managed);
+        of_it.map(|(host, _)| *host).collect()
+    };
+    if !places.is_empty() {
+        context::current()?;
+    }
+    for host in places {
+        let (address, _) = variable(host as *const c_void)?;
+        // SAFETY: where the program keeps the variable's address, as it said when it registered it.
+        unsafe { (host as *mut CUdeviceptr).write(address) };
+    }
+    Ok(())
 }
 
 #[allow(clippy::too_many_arguments)]
