@@ -143,7 +143,7 @@ impl Drop for Running {
 }
 
 /// SIGKILL to the group that `leader` leads.
-fn kill_group(leader: u32) {
+pub fn kill_group(leader: u32) {
     let _already_gone = Command::new("kill")
         .args(["-KILL", "--", &format!("-{leader}")])
         .stderr(Stdio::null())

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use super::outcome::WATCHDOG;
+use super::outcome::{WATCHDOG, kill_group};
 
 /// A running partner; killed when dropped.
 pub struct Session {
@@ -88,9 +88,9 @@ impl Session {
         self.child.id()
     }
 
-    /// SIGKILL, and waits until it is gone.
+    /// SIGKILL to it and to what it started (`stint run` starts the program), and waits until it is gone.
     pub fn kill(&mut self) {
-        let _already_gone = self.child.kill();
+        kill_group(self.child.id());
         let _reaped = self.child.wait();
     }
 

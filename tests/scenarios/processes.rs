@@ -100,7 +100,7 @@ fn the_daemon_lists_one_client_per_process() {
 
 #[test]
 fn thousands_of_short_processes_use_nothing_up() {
-    let node = Node::start(Setup::cap("1GiB"));
+    let node = Node::start(Setup::cap("4GiB"));
     let count = if long() { 5000 } else { 1100 }; // more than an account has slots
     let at_once = 32;
     for _ in 0..count / at_once {
@@ -111,7 +111,7 @@ fn thousands_of_short_processes_use_nothing_up() {
     }
     until("no client is left", || clients(&node).is_empty().then_some(()));
     let mut session = client(&node);
-    assert_eq!(free(&mut session), 1024 * MIB - CONTEXT);
+    assert_eq!(free(&mut session), 4096 * MIB - CONTEXT);
 }
 
 #[test]
