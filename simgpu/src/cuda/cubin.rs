@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 const EM_CUDA: u16 = 190;
 const STT_OBJECT: u8 = 1;
+/// Where `__constant__` variables lie.
+const CONSTANTS: &str = ".nv.constant3";
 const STT_FUNC: u8 = 2;
 const SHT_NOBITS: u32 = 8;
 /// In `st_other`: the function can be launched.
@@ -141,11 +143,15 @@ pub fn parse(bytes: &[u8]) -> Option<Image> {
             let mut kernel = kernel(bytes, &sections, name);
             kernel.registers = registers.get(&(index as u32)).copied().unwrap_or(0);
             image.kernels.get_or_insert_default().push(kernel);
-        } else if kind == STT_OBJECT && binding != 0 {
+        } else if kind == STT_OBJECT {
             let holder = sections.get(u16_at(symbol, 6)? as usize);
             let (start, size) = (u64_at(symbol, 8)?, u64_at(symbol, 16)?);
-            // Constants have no address of their own.
-            if holder.is_some_and(|holder| holder.name.starts_with(".nv.global")) {
+            // The program's constants are local symbols of bank 3; the other banks are the compiler's own.
+            let is_variable = |name: &str| match binding {
+                0 => name == CONSTANTS,
+                _ => name == CONSTANTS || name.starts_with(".nv.global"),
+            };
+            if holder.is_some_and(|holder| is_variable(holder.name)) {
                 let content = holder
                     .and_then(|holder| holder.content(bytes))
                     .unwrap_or_default();

@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Option<Image> {
                 kernel.ptx_version = version;
                 image.kernels.get_or_insert_default().push(kernel);
             }
-            ".global" if depth == 0 => image.variables.extend(variable(&tokens[at + 1..])),
+            ".global" | ".const" if depth == 0 => image.variables.extend(variable(&tokens[at + 1..])),
             _ => {}
         }
     }
@@ -153,7 +153,7 @@ fn kernel(tokens: &[&str]) -> Option<KernelInfo> {
     Some(kernel)
 }
 
-/// From behind a module's `.global`.
+/// From behind a module's `.global` or `.const`.
 fn variable(tokens: &[&str]) -> Option<Variable> {
     let managed = tokens
         .iter()
@@ -186,6 +186,7 @@ mod tests {
         .global .align 4 .b8 table[16];
         .visible .global .u32 counter = 7;
         .global .attribute(.managed) .align 8 .b8 shared_state[8];
+        .const .align 4 .b8 coefficients[12];
         .visible .entry _Z3addPfi(
             .param .u64 .ptr .global .align 16 _Z3addPfi_param_0,
             .param .u32 _Z3addPfi_param_1,
@@ -225,7 +226,8 @@ mod tests {
             [
                 ("table", 16, false),
                 ("counter", 4, false),
-                ("shared_state", 8, true)
+                ("shared_state", 8, true),
+                ("coefficients", 12, false)
             ]
         );
     }
