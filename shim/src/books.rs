@@ -38,6 +38,7 @@ pub struct Books {
 #[derive(Clone, Copy, Debug)]
 pub struct Here {
     pub account: AccountIndex,
+    pub device: CUdevice,
     /// The context that will own what is allocated, as a number.
     pub owner: usize,
 }
@@ -136,7 +137,7 @@ impl Books {
         let asked = unsafe { call.driver.cuCtxGetDevice(StreamApi::Legacy, &mut device) };
         asked.map_err(|_| Otherwise::Forward)?;
         let account = self.of_device(call.driver, device)?;
-        self.meet_context(call, context, account)
+        self.meet_context(call, context, device, account)
     }
 
     /// The current context.

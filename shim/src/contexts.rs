@@ -144,22 +144,28 @@ impl Books {
         &self,
         call: &Call<'_>,
         context: CUcontext,
+        device: CUdevice,
         account: AccountIndex,
     ) -> Result<Here, Otherwise> {
         let cost = self.account(account).context_bytes();
         let reservation = self.reserve(call, account, cost, Class::Context)?;
-        Ok(self.enter_context(context, account, reservation))
+        Ok(self.enter_context(context, device, account, reservation))
     }
 
     /// Enters a context for which `reservation` was made.
     pub fn enter_context(
         &self,
         context: CUcontext,
+        device: CUdevice,
         account: AccountIndex,
         reservation: Reservation<'_>,
     ) -> Here {
         let owner = context as usize;
-        let here = Here { account, owner };
+        let here = Here {
+            account,
+            device,
+            owner,
+        };
         let charge = reservation.keep();
         let stale = self.contexts.lock().enter(context, here, charge);
         self.give_back_context(stale);
@@ -172,7 +178,15 @@ impl Books {
         let mut contexts = self.contexts.lock();
         let primary = contexts.primary(device).handle;
         let owner = if primary == 0 { context as usize } else { primary };
-        let stale = contexts.enter(context, Here { account, owner }, 0);
+        let stale = contexts.enter(
+            context,
+            Here {
+                account,
+                device,
+                owner,
+            },
+            0,
+        );
         drop(contexts);
         self.give_back_context(stale);
     }
@@ -249,7 +263,15 @@ impl Books {
                 let owner = handle as usize;
                 primary.handle = owner;
                 // Met before by its handle alone: then it was charged twice.
-                surplus = contexts.enter(handle, Here { account, owner }, 0);
+                surplus = contexts.enter(
+                    handle,
+                    Here {
+                        account,
+                        device,
+                        owner,
+                    },
+                    0,
+                );
             }
         } else if primary.retained == 0 && primary.joining == 0 {
             primary.held = false;

@@ -27,4 +27,6 @@ mod pools;
 mod process;
 mod real;
 mod scope;
+#[cfg(test)]
+mod tests;
 mod twin;

@@ -35,7 +35,7 @@ struct Pool {
     /// Calls under way, and the bytes they reserved.
     calls: u32,
     reserved: u64,
-    /// Rises with every allocation begun.
+    /// Rises with every allocation begun or done.
     turn: u64,
     /// Pointers that live in it.
     pointers: u64,
@@ -149,42 +149,31 @@ impl Books {
         bytes: u64,
     ) -> Result<Begun<'a>, Otherwise> {
         let rounded = bytes.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
-        let (turn, wanted) = {
-            let mut pools = self.pools.lock();
-            let wanted = rounded.saturating_add(pools.surplus);
-            let Some(entry) = pools.pools.get_mut(&pool) else {
-                return Err(Otherwise::Forward);
-            };
-            entry.turn += 1;
-            entry.calls += 1;
-            entry.reserved = entry.reserved.saturating_add(wanted);
-            (entry.turn, wanted)
+        let wanted = rounded.saturating_add(self.pools.lock().surplus);
+        let reservation = self.reserve(call, account, wanted, Class::Pool)?;
+        // Under way only now: making room may have had to lower this pool's charge.
+        let mut pools = self.pools.lock();
+        let Some(entry) = pools.pools.get_mut(&pool) else {
+            return Err(Otherwise::Forward);
         };
-        match self.reserve(call, account, wanted, Class::Pool) {
-            Ok(reservation) => Ok(Begun {
-                pool,
-                account,
-                reservation,
-                turn,
-                bytes: rounded,
-            }),
-            Err(refused) => {
-                self.end_call(pool, wanted);
-                Err(refused)
-            }
-        }
-    }
-
-    fn end_call(&self, pool: PoolId, wanted: u64) {
-        if let Some(entry) = self.pools.lock().pools.get_mut(&pool) {
-            entry.calls -= 1;
-            entry.reserved = entry.reserved.saturating_sub(wanted);
-        }
+        entry.turn += 1;
+        entry.calls += 1;
+        entry.reserved = entry.reserved.saturating_add(reservation.bytes());
+        Ok(Begun {
+            pool,
+            account,
+            turn: entry.turn,
+            reservation,
+            bytes: rounded,
+        })
     }
 
     /// The driver did not allocate.
     pub fn failed_in_pool(&self, begun: Begun<'_>) {
-        self.end_call(begun.pool, begun.reservation.bytes());
+        if let Some(entry) = self.pools.lock().pools.get_mut(&begun.pool) {
+            entry.calls -= 1;
+            entry.reserved = entry.reserved.saturating_sub(begun.reservation.bytes());
+        }
     }
 
     /// The driver allocated. False when the pool grew beyond what was reserved and the cap has no room for that: the
@@ -205,6 +194,8 @@ impl Books {
         pool.reserved = pool.reserved.saturating_sub(held);
         pool.pointers += 1;
         let alone = pool.calls == 0 && pool.turn == begun.turn;
+        // Whoever asked the driver before this may have been told less than is now charged.
+        pool.turn += 1;
         let grown = now.map_or(held, |now| now.saturating_sub(pool.charge));
         let fits = settle_growth(account, pool, begun.reservation, grown);
         if alone && grown > begun.bytes + surplus {

@@ -57,7 +57,7 @@ fn make(call: &Call<'_>, context: *mut CUcontext, device: CUdevice) -> Verdict {
     let reservation = books.reserve(call, account, cost, Class::Context)?;
     books.pass(call, account, cost)?;
     // SAFETY: the driver just wrote it.
-    books.enter_context(unsafe { *context }, account, reservation);
+    books.enter_context(unsafe { *context }, device, account, reservation);
     Ok(())
 }
 

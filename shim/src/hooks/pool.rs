@@ -33,14 +33,18 @@ pub unsafe fn alloc(call: &Call<'_>, pointer: *mut CUdeviceptr, bytes: usize, st
     }
     let books = call.books()?;
     let here = books.here(call)?;
-    let device = device_of(call, stream).ok_or(Otherwise::Forward)?;
+    let device = device_of(call, stream).unwrap_or(here.device);
     let mut pool: CUmemoryPool = null_mut();
     // SAFETY: the driver writes one handle.
     let asked = unsafe {
         call.driver
             .cuDeviceGetMemPool(StreamApi::Legacy, &mut pool, device)
     };
-    asked.map_err(|_| Otherwise::Forward)?;
+    match asked {
+        // A driver that has no pools has no such allocations either: let it say so.
+        Err(CudaError::NOT_FOUND) => return Err(Otherwise::Forward),
+        other => other?,
+    }
     let account = books.of_device(call.driver, device)?;
     allocate(
         call,
@@ -137,20 +141,19 @@ fn undo(
     books.account(account).post(call.row, reason, bytes, 0);
 }
 
-/// The device whose pool serves a stream: the stream's, which need not be the current context's.
+/// The device of a stream that is not a default one: its pool serves the stream whatever context is current. Drivers before
+/// 12.8 cannot be asked.
 fn device_of(call: &Call<'_>, stream: CUstream) -> Option<CUdevice> {
+    if stream.is_null() || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD {
+        return None;
+    }
     let mut device: CUdevice = 0;
-    let made = !(stream.is_null() || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD);
-    // SAFETY: the driver writes one number; it judges the handle itself. Drivers before 12.8 cannot be asked.
-    let of_stream = made
-        && unsafe {
-            call.driver
-                .cuStreamGetDevice(call.stream_api, stream, &mut device)
-        }
-        .is_ok();
-    // SAFETY: the driver writes one number.
-    let known = of_stream || unsafe { call.driver.cuCtxGetDevice(StreamApi::Legacy, &mut device) }.is_ok();
-    known.then_some(device)
+    // SAFETY: the driver writes one number; it judges the handle itself.
+    let asked = unsafe {
+        call.driver
+            .cuStreamGetDevice(call.stream_api, stream, &mut device)
+    };
+    asked.ok().map(|()| device)
 }
 
 fn is_capturing(call: &Call<'_>, stream: CUstream) -> bool {

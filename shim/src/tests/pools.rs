@@ -1,0 +1,170 @@
+//! What the hooks promise about stream-ordered pools.
+
+use core::ptr::null_mut;
+
+use driver::CudaError;
+use driver::abi::*;
+use ledger::slot::Class;
+
+use super::world::CONTEXT;
+use super::*;
+use crate::hooks::pool;
+
+#[test]
+fn a_pool_is_charged_by_what_it_has_reserved() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let block = alloc_async(&stage, 3 * MIB).unwrap();
+    stage.assert_exact();
+    free_async(&stage, block, 0).unwrap();
+    assert_eq!(
+        stage.class(Class::Pool),
+        4 * MIB,
+        "the pool keeps it until somebody waits"
+    );
+    wait(&stage, 0).unwrap();
+    stage.assert_exact();
+    assert_eq!(stage.class(Class::Pool), 0);
+}
+
+#[test]
+fn what_a_pool_keeps_idle_is_trimmed_before_a_refusal() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let block = alloc_async(&stage, 3 * MIB).unwrap();
+    let mut threshold = u64::MAX;
+    let mut pool = null_mut();
+    // SAFETY: the driver of the test writes one handle.
+    unsafe {
+        stage
+            .driver
+            .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
+    }
+    .unwrap();
+    let value = (&raw mut threshold).cast();
+    call!(stage, cuMemPoolSetAttribute => pool::set_attribute, pool, 4, value).unwrap();
+    let large = alloc_async(&stage, 80 * MIB).unwrap();
+    free_async(&stage, large, 0).unwrap();
+    wait(&stage, 0).unwrap();
+    assert_eq!(stage.class(Class::Pool), 84 * MIB, "it may keep all");
+    let plain = alloc(&stage, 40 * MIB).unwrap();
+    stage.assert_exact();
+    let again = alloc_async(&stage, 30 * MIB).unwrap();
+    assert!(stage.events().is_empty(), "nobody was refused");
+    for pointer in [block, again] {
+        free_async(&stage, pointer, 0).unwrap();
+    }
+    free(&stage, plain).unwrap();
+    assert!(stage.physical() <= stage.used() && stage.used() <= 100 * MIB);
+}
+
+#[test]
+fn a_pool_that_grows_in_larger_steps_is_learnt_and_never_above_the_cap() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    stage.state.lock().unwrap().growth = 32 * MIB;
+    let first = alloc_async(&stage, MIB).unwrap();
+    stage.assert_exact();
+    let mut blocks = vec![first];
+    blocks.extend((0..1000).map_while(|_| alloc_async(&stage, 20 * MIB).ok()));
+    stage.assert_exact();
+    assert!(
+        stage.state.lock().unwrap().peak <= 100 * MIB,
+        "the step was reserved beforehand"
+    );
+    for block in blocks {
+        free_async(&stage, block, 0).unwrap();
+    }
+    wait(&stage, 0).unwrap();
+    stage.assert_exact();
+}
+
+#[test]
+fn growth_beyond_the_cap_that_nobody_foresaw_is_undone() {
+    let stage = Stage::new(20 * MIB, CONTEXT);
+    stage.state.lock().unwrap().growth = 32 * MIB;
+    assert_eq!(alloc_async(&stage, MIB), Err(CudaError::OUT_OF_MEMORY));
+    assert_eq!((stage.used(), stage.physical()), (CONTEXT, CONTEXT));
+    assert!(stage.peak() <= 20 * MIB);
+}
+
+#[test]
+fn a_destroyed_pool_counts_until_its_last_pointer_is_gone() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let mut properties: CUmemPoolProps = zeroed();
+    properties.location.kind = CU_MEM_LOCATION_TYPE_DEVICE;
+    let mut handle = null_mut();
+    call!(stage, cuMemPoolCreate => pool::create, &raw mut handle, &raw const properties).unwrap();
+    let mut pointer = 0;
+    call!(stage, cuMemAllocFromPoolAsync => pool::alloc_from, &raw mut pointer, 5 << 20, handle, null_mut())
+        .unwrap();
+    call!(stage, cuMemPoolDestroy => pool::destroy, handle).unwrap();
+    stage.assert_exact();
+    free_async(&stage, pointer, 0).unwrap();
+    stage.assert_exact();
+    assert_eq!(stage.used(), CONTEXT);
+}
+
+#[test]
+fn a_pool_in_host_memory_is_not_charged() {
+    let stage = Stage::new(20 * MIB, CONTEXT);
+    let mut properties: CUmemPoolProps = zeroed();
+    properties.location.kind = CU_MEM_LOCATION_TYPE_HOST;
+    let mut handle = null_mut();
+    call!(stage, cuMemPoolCreate => pool::create, &raw mut handle, &raw const properties).unwrap();
+    let mut pointer = 0;
+    call!(stage, cuMemAllocFromPoolAsync => pool::alloc_from, &raw mut pointer, 500 << 20, handle, null_mut())
+        .unwrap();
+    free_async(&stage, pointer, 0).unwrap();
+    assert_eq!(stage.used(), CONTEXT);
+}
+
+/// One thread asks what a pool has reserved; before it acts on the answer, another's allocation makes the pool grow.
+#[test]
+fn an_answer_that_is_out_of_date_lowers_nothing() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let old = alloc_async(&stage, 10 * MIB).unwrap();
+    free_async(&stage, old, 0).unwrap();
+    let (started, has_started) = std::sync::mpsc::channel();
+    let (go, may_go) = std::sync::mpsc::channel::<()>();
+    let (done, is_done) = std::sync::mpsc::channel();
+    let in_driver: world::Meanwhile = Box::new(move || {
+        started.send(()).unwrap();
+        may_go.recv().unwrap();
+    });
+    stage
+        .state
+        .lock()
+        .unwrap()
+        .before
+        .insert("cuMemAllocAsync", in_driver);
+    std::thread::scope(|scope| {
+        let stage = &stage;
+        scope.spawn(move || {
+            world::enter(&stage.state);
+            alloc_async(stage, 40 * MIB).unwrap();
+            done.send(()).unwrap();
+        });
+        has_started.recv().unwrap();
+        let answered: world::Meanwhile = Box::new(move || {
+            go.send(()).unwrap();
+            is_done.recv().unwrap();
+        });
+        stage
+            .state
+            .lock()
+            .unwrap()
+            .after
+            .insert("cuMemPoolGetAttribute", answered);
+        let mut pool = null_mut();
+        // SAFETY: the driver of the test writes one handle.
+        unsafe {
+            stage
+                .driver
+                .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
+        }
+        .unwrap();
+        call!(stage, cuMemPoolTrimTo => pool::trim, pool, 0).unwrap();
+    });
+    assert_eq!(
+        (stage.used(), stage.physical()),
+        (CONTEXT + 40 * MIB, CONTEXT + 40 * MIB)
+    );
+}

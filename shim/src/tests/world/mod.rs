@@ -1,0 +1,257 @@
+//! A driver of a few hundred lines that knows what is physically there, for tests of the hooks without a device. Its
+//! functions find their state by the calling thread; a test with several threads lets each of them enter the same world.
+
+mod functions;
+
+use core::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use driver::CudaError;
+use driver::abi::*;
+
+use crate::live::PAGE;
+
+pub use functions::driver;
+
+pub const UUID: [u8; 16] = *b"device of a test";
+/// What a context of this driver costs.
+pub const CONTEXT: u64 = 6 << 20;
+
+#[derive(Default, Clone)]
+pub struct Pool {
+    pub reserved: u64,
+    pub used: u64,
+    pub threshold: u64,
+    pub destroyed: bool,
+    host: bool,
+}
+
+/// What lives at an address.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Block {
+    Plain { context: usize, bytes: u64 },
+    Pooled { pool: usize, bytes: u64 },
+}
+
+pub type Meanwhile = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+pub struct State {
+    blocks: BTreeMap<u64, Block>,
+    slabs: BTreeMap<(usize, u64), BTreeSet<u64>>,
+    /// Freed in stream order: there until the stream is synchronised.
+    zombies: Vec<(usize, u64, Block)>,
+    pub pools: BTreeMap<usize, Pool>,
+    /// Physical memory: size, handle uses, mappings.
+    memory: BTreeMap<u64, (u64, u64, u64)>,
+    mappings: BTreeMap<u64, (u64, u64)>,
+    contexts: BTreeSet<usize>,
+    primary: u32,
+    pub current: usize,
+    next: u64,
+    /// Pools grow in steps of this.
+    pub growth: u64,
+    /// The driver's pitch unit.
+    pub pitch: u64,
+    /// The next call of this name fails with this code.
+    pub fault: Option<(&'static str, u32)>,
+    /// What happens in other threads before the next call of a name does its work, and after, while it has not returned.
+    pub before: BTreeMap<&'static str, Meanwhile>,
+    pub after: BTreeMap<&'static str, Meanwhile>,
+    /// Calls that reached the driver, by name.
+    pub calls: BTreeMap<&'static str, u32>,
+    /// The most that was there at once.
+    pub peak: u64,
+}
+
+pub const PRIMARY: usize = 0xc0;
+pub const DEFAULT_POOL: usize = 0xd0;
+
+thread_local! {
+    static WORLD: RefCell<Option<Arc<Mutex<State>>>> = const { RefCell::new(None) };
+}
+
+/// Lets the functions of the driver work on `state` when this thread calls them.
+pub fn enter(state: &Arc<Mutex<State>>) {
+    WORLD.set(Some(state.clone()));
+}
+
+impl State {
+    pub fn new() -> State {
+        State {
+            growth: PAGE,
+            pitch: 512,
+            next: 0x7f00_0000_0000,
+            pools: BTreeMap::from([(DEFAULT_POOL, Pool::default())]),
+            ..State::default()
+        }
+    }
+
+    /// Bytes that are taken on the device.
+    pub fn physical(&self) -> u64 {
+        let large = |block: &Block| match block {
+            Block::Plain { bytes, .. } if *bytes >= 1 << 20 => bytes.next_multiple_of(PAGE),
+            _ => 0,
+        };
+        let blocks: u64 = self.blocks.values().map(large).sum();
+        let zombies: u64 = self.zombies.iter().map(|(_, _, block)| large(block)).sum();
+        let pools: u64 = self
+            .pools
+            .values()
+            .filter(|pool| !pool.host)
+            .map(|pool| pool.reserved)
+            .sum();
+        let memory: u64 = self.memory.values().map(|(size, _, _)| *size).sum();
+        let contexts = (self.contexts.len() as u64 + u64::from(self.primary > 0)) * CONTEXT;
+        blocks + zombies + self.slabs.len() as u64 * PAGE + pools + memory + contexts
+    }
+
+    fn note(&mut self) {
+        self.peak = self.peak.max(self.physical());
+    }
+
+    /// Forgets a large block, whose address is handed out next.
+    pub fn reuse(&mut self, at: u64) {
+        assert!(self.blocks.remove(&at).is_some());
+        self.next = at;
+    }
+
+    fn fresh(&mut self, bytes: u64) -> u64 {
+        let at = self.next;
+        self.next += bytes.next_multiple_of(PAGE) + PAGE;
+        at
+    }
+
+    fn plain(&mut self, bytes: u64) -> u64 {
+        let context = self.current;
+        let block = Block::Plain { context, bytes };
+        if bytes >= 1 << 20 {
+            let at = self.fresh(bytes);
+            self.blocks.insert(at, block);
+            return at;
+        }
+        // The first slab of the context with room, else a new one.
+        let unit = bytes.next_multiple_of(512).max(512);
+        let mut place = None;
+        for ((of, slab), taken) in self.slabs.iter().filter(|((of, _), _)| *of == context) {
+            let end = taken
+                .iter()
+                .next_back()
+                .map_or(slab * PAGE, |last| last + self.size_at(*last));
+            if end + unit <= (slab + 1) * PAGE {
+                place = Some((*of, *slab, end));
+                break;
+            }
+        }
+        let (of, slab, at) = place.unwrap_or_else(|| {
+            let at = self.fresh(PAGE);
+            (context, at / PAGE, at)
+        });
+        self.slabs.entry((of, slab)).or_default().insert(at);
+        self.blocks.insert(at, block);
+        at
+    }
+
+    fn size_at(&self, at: u64) -> u64 {
+        let waiting = self
+            .zombies
+            .iter()
+            .find(|(_, pointer, _)| *pointer == at)
+            .map(|(_, _, block)| block);
+        match self.blocks.get(&at).or(waiting) {
+            Some(Block::Plain { bytes, .. }) => bytes.next_multiple_of(512).max(512),
+            _ => 512,
+        }
+    }
+
+    fn drop_block(&mut self, at: u64, block: Block) {
+        match block {
+            Block::Plain { context, bytes } if bytes < 1 << 20 => {
+                let slab = (context, at / PAGE);
+                let taken = self.slabs.get_mut(&slab).expect("a small block lies in a slab");
+                assert!(taken.remove(&at));
+                if taken.is_empty() {
+                    self.slabs.remove(&slab);
+                }
+            }
+            Block::Plain { .. } => {}
+            Block::Pooled { pool, bytes } => {
+                let pool_state = self.pools.get_mut(&pool).expect("a pool outlives its blocks");
+                pool_state.used -= bytes;
+                if pool_state.destroyed && pool_state.used == 0 {
+                    self.pools.remove(&pool);
+                }
+            }
+        }
+    }
+
+    fn pooled(&mut self, pool: usize, bytes: u64) -> Result<u64, CudaError> {
+        let growth = self.growth;
+        let bytes = bytes.next_multiple_of(512);
+        let state = self
+            .pools
+            .get_mut(&pool)
+            .filter(|pool| !pool.destroyed)
+            .ok_or(CudaError::INVALID_VALUE)?;
+        state.used += bytes;
+        if state.used > state.reserved {
+            state.reserved += (state.used - state.reserved).next_multiple_of(growth);
+        }
+        let at = self.fresh(bytes);
+        self.blocks.insert(at, Block::Pooled { pool, bytes });
+        Ok(at)
+    }
+
+    fn shrink(pool: &mut Pool, keep: u64) {
+        pool.reserved = pool
+            .reserved
+            .min(pool.used.max(keep.min(pool.reserved)).next_multiple_of(PAGE));
+    }
+
+    fn synchronised(&mut self, stream: Option<usize>) {
+        let stream = stream.map(named);
+        let done = |(of, _, _): &mut (usize, u64, Block)| stream.is_none_or(|stream| *of == stream);
+        let zombies: Vec<_> = self.zombies.extract_if(.., done).collect();
+        for (_, at, block) in zombies {
+            self.drop_block(at, block);
+        }
+        for pool in self.pools.values_mut() {
+            Self::shrink(pool, pool.threshold);
+        }
+    }
+
+    fn end_context(&mut self, context: usize) {
+        let owned =
+            |_: &u64, block: &mut Block| matches!(block, Block::Plain { context: of, .. } if *of == context);
+        let owned: Vec<_> = self.blocks.extract_if(.., owned).collect();
+        for (at, block) in owned {
+            self.drop_block(at, block);
+        }
+        let zombies: Vec<_> = self
+            .zombies
+            .extract_if(
+                ..,
+                |(_, _, block)| matches!(block, Block::Plain { context: of, .. } if *of == context),
+            )
+            .collect();
+        for (_, at, block) in zombies {
+            self.drop_block(at, block);
+        }
+    }
+
+    fn forget_memory(&mut self, handle: u64) {
+        if matches!(self.memory.get(&handle), Some((_, 0, 0))) {
+            self.memory.remove(&handle);
+        }
+    }
+}
+
+/// The legacy default stream has two handles.
+fn named(stream: usize) -> usize {
+    if stream == CU_STREAM_LEGACY as usize {
+        0
+    } else {
+        stream
+    }
+}
