@@ -12,7 +12,7 @@ use driver::{Driver, load};
 
 use crate::dl;
 
-/// What the forwarding stubs jump through; null until [`driver`] was called, and where the driver lacks the name.
+/// What the forwarding stubs jump through; null until `driver` was called, and where the driver lacks the name.
 pub static DRIVER: Driver = Driver::empty();
 
 static HANDLE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -31,7 +31,7 @@ pub fn driver() -> Option<&'static Driver> {
     }
 }
 
-/// The driver's handle; null before [`driver`] found one.
+/// The driver's handle; null before `driver` found one.
 pub fn handle() -> *mut c_void {
     HANDLE.load(Relaxed)
 }
