@@ -1,6 +1,6 @@
 //! The account object: what the clients of one account hold on one device.
 //!
-//! A [`Client`](crate::Client) is a process that charges memory here, the [`Daemon`](crate::Daemon) hands out slots, changes
+//! A [`Client`] is a process that charges memory here, the [`Daemon`] hands out slots, changes
 //! the cap and recovers what the dead held. An observer, who only reads, has a `View<Account>` and the methods below.
 //!
 //! Read next: `client.rs`, then `operation.rs`, which does the work.
