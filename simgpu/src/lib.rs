@@ -15,6 +15,7 @@ pub mod model;
 #[cfg(test)]
 mod node_tests;
 mod nvml;
+mod own_library;
 mod proto;
 pub mod report;
 pub mod server;

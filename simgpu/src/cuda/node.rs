@@ -7,14 +7,13 @@
 use super::context::Context;
 use super::pool::Pool;
 use super::vram::Vram;
-use crate::client::{Client, Place};
+use crate::client::Client;
 use crate::facts::{DeviceFacts, Timing};
+use crate::own_library;
 use driver::environment::variable;
-use driver::{CuResult, CudaError, run_dir};
-use std::ffi::c_void;
-use std::path::{Path, PathBuf};
+use driver::{CuResult, CudaError};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub struct Node {
@@ -76,13 +75,9 @@ pub fn initialise() -> CuResult {
     if let Some(node) = connected() {
         return node.client.alive();
     }
-    silence_panics();
-    let place = Place {
-        socket: run_dir::of_sim().join(run_dir::SIM_SOCKET),
-        server: own_file().and_then(|library| server_of(&library)),
-    };
+    own_library::silence_panics();
     // A driver without its device: what a machine without a GPU answers.
-    let client = Client::connect(&place).map_err(|_| CudaError::NO_DEVICE)?;
+    let client = Client::connect(&own_library::place()).map_err(|_| CudaError::NO_DEVICE)?;
     let client: &'static Client = Box::leak(Box::new(client));
     if let Some(error) = client.fault("cuInit") {
         return Err(error);
@@ -170,37 +165,6 @@ impl Device {
         if let Some(used) = numbers.get_mut(number as usize).filter(|_| number != 0) {
             *used = false;
         }
-    }
-}
-
-/// The file this code was loaded from, if it is a library of the stand-in and not a test.
-fn own_file() -> Option<PathBuf> {
-    let code = own_file as *const c_void as u64;
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let path = maps.lines().find_map(|line| {
-        let (range, rest) = line.split_once(' ')?;
-        let (from, to) = range.split_once('-')?;
-        let range = u64::from_str_radix(from, 16).ok()?..u64::from_str_radix(to, 16).ok()?;
-        range
-            .contains(&code)
-            .then(|| rest.find('/').map(|at| PathBuf::from(&rest[at..])))?
-    })?;
-    let name = path.file_name()?.to_string_lossy();
-    name.contains(".so").then_some(path)
-}
-
-/// The stand-in's server beside the library: `lib/libcuda.so.1` of a profile, two levels above `bin/`.
-fn server_of(library: &Path) -> Option<PathBuf> {
-    let server = library.parent()?.parent()?.parent()?.join("bin/stint-sim");
-    server.exists().then_some(server)
-}
-
-/// A panic is answered with an error code; inside somebody's program it must not print. Tests of our own
-/// keep their messages.
-fn silence_panics() {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if own_file().is_some() && !DONE.swap(true, Ordering::Relaxed) {
-        std::panic::set_hook(Box::new(|_| {}));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::code;
 use super::release::Release;
+use crate::own_library;
 use driver::prelude::*;
 use driver::table::resolve;
 use std::ffi::CString;
@@ -39,6 +40,7 @@ pub fn ready() -> CuResult {
 pub fn load() -> CuResult {
     static LOADED: OnceLock<CuResult> = OnceLock::new();
     *LOADED.get_or_init(|| {
+        own_library::silence_panics();
         let release = Release::own();
         // SAFETY: a C string; libcuda is a library whose initialisers may run at any time.
         let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };

@@ -2,12 +2,8 @@
 
 use super::Nvml;
 use crate::client::{Observer, Place};
+use crate::own_library;
 use driver::nvml::*;
-use driver::run_dir;
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 struct Session {
@@ -27,18 +23,18 @@ const KNOWN_FLAGS: c_uint = 3;
 #[allow(non_snake_case)]
 impl Nvml {
     pub unsafe fn nvmlInit() -> NvmlResult {
-        begin(&place())
+        begin(&own_library::place())
     }
 
     pub unsafe fn nvmlInit_v2() -> NvmlResult {
-        begin(&place())
+        begin(&own_library::place())
     }
 
     pub unsafe fn nvmlInitWithFlags(flags: c_uint) -> NvmlResult {
         if flags & !KNOWN_FLAGS != 0 {
             return Err(NvmlError::INVALID_ARGUMENT);
         }
-        begin(&place())
+        begin(&own_library::place())
     }
 
     pub unsafe fn nvmlShutdown() -> NvmlResult {
@@ -73,7 +69,7 @@ pub(super) fn current() -> Result<Arc<Observer>, NvmlError> {
     if !observer.forked() {
         return Ok(observer);
     }
-    let own = connect(&place())?;
+    let own = connect(&own_library::place())?;
     session.observer = Some(own.clone());
     Ok(own)
 }
@@ -87,53 +83,8 @@ pub(super) fn fault(function: &str) -> Option<u32> {
 }
 
 fn connect(place: &Place) -> Result<Arc<Observer>, NvmlError> {
-    silence_panics();
+    own_library::silence_panics();
     Observer::connect(place)
         .map(Arc::new)
         .map_err(|_| NvmlError::DRIVER_NOT_LOADED)
-}
-
-/// Where the node is, and the server to start if none runs: the one installed with this library.
-pub(crate) fn place() -> Place {
-    let socket = run_dir::of_sim().join(run_dir::SIM_SOCKET);
-    Place {
-        socket,
-        server: own_file().and_then(|file| server_beside(&file)),
-    }
-}
-
-/// `DIR/../../bin/stint-sim` for a library in `DIR`, as artefacts and packages lay it out.
-fn server_beside(library: &Path) -> Option<PathBuf> {
-    let file = library.canonicalize().ok()?;
-    let server = file.parent()?.parent()?.parent()?.join("bin/stint-sim");
-    server.exists().then_some(server)
-}
-
-/// A panic becomes `UNKNOWN`; inside somebody's program it must not print. Our own tests keep their messages.
-fn silence_panics() {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if own_file().is_some() && !DONE.swap(true, Ordering::Relaxed) {
-        std::panic::set_hook(Box::new(|_| {}));
-    }
-}
-
-/// The library this code was loaded from; `None` in a program that holds it itself.
-fn own_file() -> Option<PathBuf> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let here = own_file as *const libc::c_void;
-    // SAFETY: `info` is writable, and its fields are only read when the call says it filled them.
-    let name = unsafe {
-        if libc::dladdr(here, info.as_mut_ptr()) == 0 {
-            return None;
-        }
-        info.assume_init().dli_fname
-    };
-    if name.is_null() {
-        return None;
-    }
-    // SAFETY: a C string that lives as long as this object is loaded.
-    let name = unsafe { CStr::from_ptr(name) };
-    let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
-    let is_library = path.file_name()?.to_string_lossy().contains(".so");
-    is_library.then_some(path)
 }
