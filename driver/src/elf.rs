@@ -1,6 +1,8 @@
 //! As much of the ELF format as is needed to recognise our own libraries and to list what a driver
 //! exports. Every offset is checked: files come from anywhere.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const PT_NOTE: u32 = 4;
@@ -21,30 +23,7 @@ impl Object {
     }
 
     fn parse(bytes: Vec<u8>) -> Option<Object> {
-        let ok = bytes.starts_with(b"\x7fELF\x02\x01") && u16_at(&bytes, 18)? == 62;
-        ok.then_some(Object { bytes })
-    }
-
-    /// True for a library that carries our note.
-    pub fn is_ours(&self) -> bool {
-        self.notes().unwrap_or(false)
-    }
-
-    fn notes(&self) -> Option<bool> {
-        let b = &self.bytes;
-        let (start, size, count) = (u64_at(b, 32)?, u16_at(b, 54)? as u64, u16_at(b, 56)? as u64);
-        for i in 0..count {
-            let header = usize::try_from(start.checked_add(i * size)?).ok()?;
-            if u32_at(b, header)? != PT_NOTE {
-                continue;
-            }
-            let from = usize::try_from(u64_at(b, header.saturating_add(8))?).ok()?;
-            let len = usize::try_from(u64_at(b, header.saturating_add(32))?).ok()?;
-            if owners(b.get(from..from.checked_add(len)?)?).any(|owner| owner == NOTE_OWNER) {
-                return Some(true);
-            }
-        }
-        Some(false)
+        is_object(&bytes).then_some(Object { bytes })
     }
 
     /// Names of the functions and objects the library defines for others, unsorted.
@@ -79,6 +58,46 @@ impl Object {
                 .collect(),
         )
     }
+}
+
+/// Whether the library at `path` carries our note; `None` if it is no library that could be loaded here. Reads the headers
+/// and the notes only: a driver is tens of megabytes, and every program that uses one waits for this.
+pub fn is_ours(path: &Path) -> Option<bool> {
+    let file = File::open(path).ok()?;
+    carries_our_note(|at, length| {
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, at).ok()?;
+        Some(bytes)
+    })
+}
+
+/// No note segment that matters is longer, in bytes.
+const LONGEST_NOTES: u64 = 64 << 10;
+
+fn carries_our_note(read: impl Fn(u64, usize) -> Option<Vec<u8>>) -> Option<bool> {
+    let b = read(0, 64)?;
+    if !is_object(&b) {
+        return None;
+    }
+    let (start, size, count) = (u64_at(&b, 32)?, u16_at(&b, 54)?, u16_at(&b, 56)?);
+    let Some(headers) = read(start, size as usize * count as usize) else {
+        return Some(false);
+    };
+    let mut notes = headers
+        .chunks_exact(size.max(1) as usize)
+        .filter(|header| u32_at(header, 0) == Some(PT_NOTE))
+        .filter_map(|header| {
+            read(
+                u64_at(header, 8)?,
+                u64_at(header, 32)?.min(LONGEST_NOTES) as usize,
+            )
+        });
+    Some(notes.any(|notes| owners(&notes).any(|owner| owner == NOTE_OWNER)))
+}
+
+/// A 64-bit little-endian object for x86-64.
+fn is_object(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF\x02\x01") && u16_at(bytes, 18) == Some(62)
 }
 
 /// The owners named in a note segment.
@@ -118,8 +137,7 @@ mod tests {
 
     #[test]
     fn this_test_binary_is_no_library_of_ours() {
-        let object = Object::open(&std::env::current_exe().unwrap()).unwrap();
-        assert!(!object.is_ours());
+        assert_eq!(is_ours(&std::env::current_exe().unwrap()), Some(false));
     }
 
     #[test]
@@ -135,14 +153,43 @@ mod tests {
         assert!(Object::parse(b"\x7fELF\x02\x01".to_vec()).is_none());
         for cut in [19, 64, 100, 4096] {
             if let Some(object) = Object::parse(whole[..cut].to_vec()) {
-                assert!(!object.is_ours());
                 assert!(object.exports().is_empty());
+            }
+            if cut >= 64 {
+                assert_eq!(carries_our_note(of(&whole[..cut])), Some(false));
             }
         }
         let mut wild = whole[..4096].to_vec();
         wild[32..48].fill(0xff);
-        let object = Object::parse(wild).unwrap();
-        assert!(!object.is_ours() && object.exports().is_empty());
+        let object = Object::parse(wild.clone()).unwrap();
+        assert!(object.exports().is_empty());
+        assert_eq!(carries_our_note(of(&wild)), Some(false));
+    }
+
+    /// Reads a file held in memory.
+    fn of(bytes: &[u8]) -> impl Fn(u64, usize) -> Option<Vec<u8>> {
+        |at, length| {
+            let at = usize::try_from(at).ok()?;
+            bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
+        }
+    }
+
+    #[test]
+    fn a_library_with_our_note_is_recognised_among_others() {
+        let mut file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let (start, size) = (
+            u64_at(&file, 32).unwrap() as usize,
+            u16_at(&file, 54).unwrap() as usize,
+        );
+        let notes = (0..)
+            .map(|i| start + i * size)
+            .find(|at| u32_at(&file, *at) == Some(PT_NOTE))
+            .unwrap();
+        let at = u64_at(&file, notes + 8).unwrap() as usize;
+        file[at..at + 4].copy_from_slice(&6u32.to_le_bytes());
+        file[at + 12..at + 18].copy_from_slice(NOTE_OWNER);
+        assert_eq!(carries_our_note(of(&file)), Some(true));
+        assert_eq!(carries_our_note(of(b"#!/bin/sh")), None);
     }
 
     #[test]

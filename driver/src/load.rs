@@ -30,7 +30,7 @@ pub fn find(soname: &str, library_path: Option<&OsStr>) -> Option<PathBuf> {
     named
         .chain(cached)
         .chain(usual)
-        .find(|path| elf::Object::open(path).is_some_and(|o| !o.is_ours()))
+        .find(|path| elf::is_ours(path) == Some(false))
 }
 
 /// The value of `LD_LIBRARY_PATH`; `None` where the loader ignores it too (`AT_SECURE`).
