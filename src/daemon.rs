@@ -6,6 +6,7 @@ mod admit;
 mod answer;
 mod client_list;
 mod core;
+mod hear;
 mod quota_files;
 mod reclaim;
 mod run_dir;

@@ -3,19 +3,21 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use ledger::wire::{
     Challenge, Hello, LONGEST_REPLY, ObjectEntry, PROTOCOL, Reply, Status, WireError, answer_in,
 };
-use nix::sys::socket::{getsockopt, sockopt};
-use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, UCred, recvmsg, sendmsg, sockopt as options,
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, UnixCredentials, getsockopt, recvmsg as nix_recvmsg, sockopt,
 };
-use rustix::process::{PidfdFlags, pidfd_open};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_passcred;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::process::Credentials;
 
 /// A peer that says nothing for so long is hung up on.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,7 +61,7 @@ enum Expect {
         hello: Hello,
         nonce: u64,
         pidfd: OwnedFd,
-        peer: UCred,
+        peer: Credentials,
     },
 }
 
@@ -76,9 +78,7 @@ pub struct Attach {
 impl Attach {
     /// Takes over an accepted, non-blocking socket.
     pub fn new(socket: OwnedFd, now: Instant) -> Attach {
-        let user = options::socket_peercred(&socket)
-            .ok()
-            .map(|peer| peer.uid.as_raw());
+        let user = Credentials::of(&socket).map(|peer| peer.uid);
         Attach {
             socket,
             expect: Expect::Hello,
@@ -116,10 +116,12 @@ impl Attach {
 
     fn hello(&mut self, identity: PeerIdentity) -> Step {
         let mut bytes = [0; 256];
-        let length = match self.receive(&mut bytes) {
-            Ok((0, _)) | Err(_) => return Step::Close,
-            Ok((length, _)) if length == usize::MAX => return Step::Wait,
-            Ok((length, _)) => length,
+        // Without room for a control message the kernel closes descriptors nobody asked for.
+        let length = match rustix::net::recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Step::Close,
+            Ok((length, _)) => length.min(bytes.len()),
+            Err(Errno::AGAIN | Errno::INTR) => return Step::Wait,
+            Err(_) => return Step::Close,
         };
         let hello = match Hello::decode(&bytes[..length]) {
             Ok(hello) => hello,
@@ -129,8 +131,8 @@ impl Attach {
         if answer_in(hello.protocol).is_none() {
             return Step::Refuse(PROTOCOL, Status::Protocol);
         }
-        let Ok(peer) = options::socket_peercred(&self.socket) else {
-            return Step::Close;
+        let Some(peer) = Credentials::of(&self.socket) else {
+            return Step::Refuse(hello.protocol, Status::Identity);
         };
         if identity == PeerIdentity::Socket {
             match getsockopt(&self.socket, sockopt::PeerPidfd) {
@@ -144,12 +146,13 @@ impl Attach {
 
     /// The number of a process that may have ended names the process that has it now. So: a descriptor first, then a
     /// question only the process with that number can answer, then a look whether the descriptor's process still lives.
-    fn challenge(&mut self, hello: Hello, peer: UCred) -> Step {
-        let Ok(pidfd) = pidfd_open(peer.pid, PidfdFlags::empty()) else {
+    fn challenge(&mut self, hello: Hello, peer: Credentials) -> Step {
+        let number = i32::try_from(peer.pid).ok().and_then(Pid::from_raw);
+        let Some(Ok(pidfd)) = number.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
             return Step::Close;
         };
         let mut random = [0; 8];
-        if options::set_socket_passcred(&self.socket, true).is_err()
+        if set_socket_passcred(&self.socket, true).is_err()
             || rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()) != Ok(random.len())
         {
             return Step::Refuse(hello.protocol, Status::Failed);
@@ -176,10 +179,11 @@ impl Attach {
         Step::Wait
     }
 
-    fn answer(&mut self, hello: Hello, nonce: u64, pidfd: OwnedFd, peer: UCred) -> Step {
+    fn answer(&mut self, hello: Hello, nonce: u64, pidfd: OwnedFd, peer: Credentials) -> Step {
         let mut bytes = [0; 256];
         let (length, sender) = match self.receive(&mut bytes) {
-            Ok((length, _)) if length == usize::MAX => {
+            Ok(received) => received,
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EINTR) => {
                 self.expect = Expect::Answer {
                     hello,
                     nonce,
@@ -188,40 +192,29 @@ impl Attach {
                 };
                 return Step::Wait;
             }
-            Ok(received) => received,
             Err(_) => return Step::Close,
         };
         let answered = Challenge::decode(&bytes[..length]).is_ok_and(|answer| answer.nonce == nonce);
-        let is_peer = sender.is_some_and(|sender| sender.pid == peer.pid && sender.uid == peer.uid);
+        let is_peer = sender == Some(peer);
         if !answered || !is_peer {
             return Step::Refuse(hello.protocol, Status::Identity);
         }
         greeted(hello, pidfd, peer)
     }
 
-    /// One message and, if the kernel told, who sent it. `usize::MAX`: there is none yet.
-    fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, Option<UCred>)> {
-        let mut space =
-            [const { MaybeUninit::uninit() }; rustix::cmsg_space!(ScmCredentials(1), ScmRights(4))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        match recvmsg(
-            &self.socket,
-            &mut [io::IoSliceMut::new(bytes)],
-            &mut control,
-            flags,
-        ) {
-            Ok(message) => {
-                // Descriptors nobody asked for are closed as they are drained.
-                let sender = control.drain().find_map(|message| match message {
-                    RecvAncillaryMessage::ScmCredentials(sender) => Some(sender),
-                    _ => None,
-                });
-                Ok((message.bytes, sender))
-            }
-            Err(Errno::AGAIN | Errno::INTR) => Ok((usize::MAX, None)),
-            Err(error) => Err(error.into()),
-        }
+    /// One message, and who sent it. There is room for the kernel's word on that alone, which comes before any
+    /// descriptor: those are closed unseen.
+    fn receive(&self, bytes: &mut [u8]) -> nix::Result<(usize, Option<Credentials>)> {
+        let mut space = nix::cmsg_space!(UnixCredentials);
+        let mut into = [io::IoSliceMut::new(bytes)];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
+        let socket = self.socket.as_raw_fd();
+        let message = nix_recvmsg::<()>(socket, &mut into, Some(&mut space), flags)?;
+        let sender = message.cmsgs()?.find_map(|message| match message {
+            ControlMessageOwned::ScmCredentials(sender) => Credentials::from_kernel(sender),
+            _ => None,
+        });
+        Ok((message.bytes, sender))
     }
 
     /// Sends the last word, with one descriptor per object.
@@ -251,8 +244,7 @@ impl Attach {
     }
 }
 
-fn greeted(hello: Hello, pidfd: OwnedFd, peer: UCred) -> Step {
-    let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
+fn greeted(hello: Hello, pidfd: OwnedFd, peer: Credentials) -> Step {
     // After this look the number still belonged to that process, whatever was read by it before.
     if super::process::ended(pidfd.as_fd()) {
         return Step::Close;
@@ -260,8 +252,8 @@ fn greeted(hello: Hello, pidfd: OwnedFd, peer: UCred) -> Step {
     Step::Greeted(Greeted {
         hello,
         pidfd,
-        pid,
-        uid: peer.uid.as_raw(),
+        pid: peer.pid,
+        uid: peer.uid,
     })
 }
 

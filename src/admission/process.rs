@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::sys::socket::{UnixCredentials, getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
@@ -54,6 +55,29 @@ fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
             number(48).unwrap_or(0),
         ],
     })
+}
+
+/// Who a socket's peer was when it connected, as the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credentials {
+    pub pid: u32,
+    /// Effective user.
+    pub uid: u32,
+}
+
+impl Credentials {
+    /// The peer of `socket`. `None`: it is in no pid namespace we can see into, and has no number here.
+    pub fn of(socket: &impl AsFd) -> Option<Credentials> {
+        Credentials::from_kernel(getsockopt(socket, sockopt::PeerCredentials).ok()?)
+    }
+
+    pub fn from_kernel(credentials: UnixCredentials) -> Option<Credentials> {
+        let pid = u32::try_from(credentials.pid()).ok().filter(|pid| *pid != 0)?;
+        Some(Credentials {
+            pid,
+            uid: credentials.uid(),
+        })
+    }
 }
 
 /// Whether the process behind `pidfd` has ended.

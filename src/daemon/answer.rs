@@ -5,13 +5,12 @@ use std::os::unix::net::UnixStream;
 use std::time::SystemTime;
 
 use nix::sys::socket::{getsockopt, sockopt};
-use rustix::net::sockopt::socket_peercred;
 use serde::Serialize;
 
 use super::core::{Core, mind_unsent};
 use crate::admission::admin::{Admin, Over, in_our_namespaces};
 use crate::admission::identity::{Place, not_in_force, place_of, place_of_launch};
-use crate::admission::process;
+use crate::admission::process::{self, Credentials};
 use crate::config::units::{Bytes, Memory};
 use crate::exit::Failure;
 use crate::protocol::{Answer, Launch, Launched, LaunchedDevice, Refused, Request};
@@ -38,9 +37,9 @@ impl Core {
     }
 
     fn accept_admin(&mut self, stream: UnixStream) -> Result<(), Over> {
-        let peer = socket_peercred(&stream).map_err(std::io::Error::from)?;
+        let peer = Credentials::of(&stream);
         let mut admin = Admin::new(stream)?;
-        if !in_our_namespaces(peer.pid.as_raw_nonzero().get().unsigned_abs()) {
+        if !peer.is_some_and(|peer| in_our_namespaces(peer.pid)) {
             let why = "you are in another user or pid namespace than the node: ask from the host";
             return admin.send(&refused(Failure::not_permitted(why)));
         }
@@ -106,14 +105,13 @@ impl Core {
             return Err(Failure::failed(self.why_nobody_is_admitted()));
         }
         let ended = || Failure::failed("the caller has ended");
-        let credentials = socket_peercred(admin.socket()).map_err(|_| ended())?;
-        let pid = credentials.pid.as_raw_nonzero().get().unsigned_abs();
+        let Credentials { pid, uid } = Credentials::of(&admin.socket()).ok_or_else(ended)?;
         let pidfd = descriptor_of(admin, pid).ok_or_else(ended)?;
         let (mut peer, _) = self.peer(pid, &pidfd).ok_or_else(ended)?;
         let later = not_in_force(asked)?;
         let billed = peer.clone();
         // What it may do goes by the user it acts as, whom it is billed to by the one it is.
-        peer.uid = credentials.uid.as_raw();
+        peer.uid = uid;
         let place = place_of_launch(&self.config, &self.launches, self.authority, &peer, asked)?;
         self.check_devices(&place)?;
         self.make_room(&place, asked)?;

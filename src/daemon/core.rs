@@ -1,6 +1,6 @@
 //! The event loop: one thread that never waits for anybody but the kernel. Deaths come first in every round, so that what
 //! the dead held is back before anybody is admitted (`reclaim.rs`); then hellos (`admit.rs`), requests (`answer.rs`),
-//! rings of doorbells, and what the device child says.
+//! rings of doorbells, and what the device child says (`hear.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant, SystemTime};
 
-use ledger::ring::Kind as PostedKind;
 use ledger::{Owner, SlotIndex};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -23,13 +22,13 @@ use crate::admission::process::{self, Identity};
 use crate::admission::users::{Users, trusted_group};
 use crate::config::units::Bytes;
 use crate::config::{Config, Mode};
-use crate::device::child::{Said, Supervisor};
-use crate::device::{Inventory, Look};
+use crate::device::Inventory;
+use crate::device::child::Supervisor;
+use crate::enforce::Ledgers;
 use crate::enforce::bell::Listener;
-use crate::enforce::{Ledgers, Posted, What};
 use crate::events::{self, Kind, Log};
 use crate::exit::Failure;
-use crate::state::{About, ClientId, Event, Granted, NodeState, Refusal};
+use crate::state::{About, ClientId, Event, Granted, NodeState};
 
 /// Time between two looks at devices, counters and executed programs.
 const TICK: Duration = Duration::from_secs(1);
@@ -99,8 +98,8 @@ pub(super) struct Core {
     pub epoll: OwnedFd,
     pub attach_listener: OwnedFd,
     pub admin_listener: UnixListener,
-    bell: Listener,
-    device: Option<Supervisor>,
+    pub bell: Listener,
+    pub device: Option<Supervisor>,
     stop: UnixStream,
     run_dir: RunDir,
 }
@@ -307,102 +306,6 @@ impl Core {
         self.bell.listen_to(self.ledgers.bells());
     }
 
-    fn answer_bells(&mut self) {
-        self.bell.clear();
-        let mut posted = Vec::new();
-        for account in self.ledgers.rung() {
-            self.ledgers.drain(&account, &mut posted);
-            self.take_posted(&account, &mut posted);
-        }
-    }
-
-    /// What clients posted, into state and log.
-    pub fn take_posted(&mut self, account: &str, posted: &mut Vec<Posted>) {
-        for Posted { device, slot, what } in posted.drain(..) {
-            let account = account.to_string();
-            let event = match what {
-                What::Lost(count) => Event::Lost {
-                    account,
-                    device,
-                    count,
-                },
-                What::Event(event) => match event.kind {
-                    PostedKind::Refused(reason) => {
-                        let refusal = Refusal {
-                            at: SystemTime::now(),
-                            pid: 0,
-                            device: 0,
-                            asked_bytes: event.asked,
-                            used_bytes: event.used,
-                            cap_bytes: event.cap,
-                            reason: reason_word(reason),
-                            function: driver::table::ROWS
-                                .get(event.function as usize)
-                                .map(|row| row.name),
-                        };
-                        Event::Refused {
-                            account,
-                            slot,
-                            device,
-                            refusal,
-                        }
-                    }
-                    PostedKind::Fault => {
-                        let what = "the shim failed inside a call and passed it through";
-                        Event::ClientFault {
-                            account,
-                            slot,
-                            device,
-                            what,
-                            detail: event.detail,
-                        }
-                    }
-                    PostedKind::Corrupt => {
-                        let what = "the account holds values no client of ours writes";
-                        Event::ClientFault {
-                            account,
-                            slot,
-                            device,
-                            what,
-                            detail: event.detail,
-                        }
-                    }
-                },
-            };
-            self.apply(event);
-        }
-    }
-
-    fn hear_device(&mut self) {
-        let Some(device) = &mut self.device else { return };
-        let said = device.read();
-        self.take_in(said);
-    }
-
-    fn take_in(&mut self, said: Vec<Said>) {
-        for said in said {
-            match said {
-                Said::Looks(looks) => self.take_looks(looks),
-                Said::Fault(what) => self.apply(Event::Fault { what }),
-                Said::Works => self.apply(Event::State {
-                    what: "the device child answers again".into(),
-                }),
-            }
-        }
-    }
-
-    fn take_looks(&mut self, looks: Vec<Look>) {
-        let strangers: Vec<u32> = self.state.strangers_in(&looks).collect();
-        let mut users = BTreeMap::new();
-        for pid in strangers {
-            if let Some((uid, _)) = process::credentials(pid) {
-                users.insert(pid, self.users.name(uid).to_string());
-            }
-        }
-        let own = self.device.as_ref().map(Supervisor::pids).unwrap_or_default();
-        self.apply(Event::Looked { looks, users, own });
-    }
-
     /// Takes an event into the state; logs what that gives and passes it on to those who follow.
     pub fn apply(&mut self, event: Event) {
         let now = SystemTime::now();
@@ -479,25 +382,16 @@ pub(super) fn mind_unsent(loop_epoll: &OwnedFd, token: u64, admin: &Admin) {
     }
 }
 
-fn reason_word(reason: ledger::ring::Reason) -> &'static str {
-    use ledger::ring::Reason;
-    match reason {
-        Reason::Cap => "cap",
-        Reason::Device => "device",
-        Reason::Reserve => "reserve",
-        Reason::Guarantee => "guarantee",
-        Reason::Budget => "budget",
-        Reason::Paused => "paused",
-    }
-}
-
 fn trace(line: &events::Event) {
-    let text = serde_json::to_string(&line.detail).unwrap_or_default();
-    let (account, pid, device) = (line.account.as_deref().unwrap_or("-"), line.pid, line.device);
+    let kind = serde_json::to_string(&line.kind).unwrap_or_default();
+    let (kind, detail) = (
+        kind.trim_matches('"'),
+        serde_json::to_string(&line.detail).unwrap_or_default(),
+    );
+    let (account, pid, device) = (line.account.as_deref(), line.pid, line.device);
     match line.kind {
-        Kind::Fault | Kind::Drift => tracing::warn!(kind = ?line.kind, account, pid, device, "{text}"),
-        Kind::Config => tracing::warn!("{text}"),
-        _ => tracing::info!(kind = ?line.kind, account, pid, device, "{text}"),
+        Kind::Fault | Kind::Drift | Kind::Config => tracing::warn!(account, pid, device, detail, "{kind}"),
+        _ => tracing::info!(account, pid, device, detail, "{kind}"),
     }
 }
 

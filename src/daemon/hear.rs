@@ -1,0 +1,123 @@
+//! What others have to say to the daemon without asking anything: clients by their doorbells, the device child by its line.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use ledger::ring::Kind as PostedKind;
+
+use super::core::Core;
+use crate::admission::process;
+use crate::device::Look;
+use crate::device::child::{Said, Supervisor};
+use crate::enforce::{Posted, What};
+use crate::state::{Event, Refusal};
+
+impl Core {
+    pub fn answer_bells(&mut self) {
+        self.bell.clear();
+        let mut posted = Vec::new();
+        for account in self.ledgers.rung() {
+            self.ledgers.drain(&account, &mut posted);
+            self.take_posted(&account, &mut posted);
+        }
+    }
+
+    /// What clients posted, into state and log.
+    pub fn take_posted(&mut self, account: &str, posted: &mut Vec<Posted>) {
+        for Posted { device, slot, what } in posted.drain(..) {
+            let account = account.to_string();
+            let event = match what {
+                What::Lost(count) => Event::Lost {
+                    account,
+                    device,
+                    count,
+                },
+                What::Event(event) => match event.kind {
+                    PostedKind::Refused(reason) => {
+                        let refusal = Refusal {
+                            at: SystemTime::now(),
+                            pid: 0,
+                            device: 0,
+                            asked_bytes: event.asked,
+                            used_bytes: event.used,
+                            cap_bytes: event.cap,
+                            reason: reason_word(reason),
+                            function: driver::table::ROWS
+                                .get(event.function as usize)
+                                .map(|row| row.name),
+                        };
+                        Event::Refused {
+                            account,
+                            slot,
+                            device,
+                            refusal,
+                        }
+                    }
+                    PostedKind::Fault => {
+                        let what = "the shim failed inside a call and passed it through";
+                        Event::ClientFault {
+                            account,
+                            slot,
+                            device,
+                            what,
+                            detail: event.detail,
+                        }
+                    }
+                    PostedKind::Corrupt => {
+                        let what = "the account holds values no client of ours writes";
+                        Event::ClientFault {
+                            account,
+                            slot,
+                            device,
+                            what,
+                            detail: event.detail,
+                        }
+                    }
+                },
+            };
+            self.apply(event);
+        }
+    }
+
+    pub fn hear_device(&mut self) {
+        let Some(device) = &mut self.device else { return };
+        let said = device.read();
+        self.take_in(said);
+    }
+
+    pub fn take_in(&mut self, said: Vec<Said>) {
+        for said in said {
+            match said {
+                Said::Looks(looks) => self.take_looks(looks),
+                Said::Fault(what) => self.apply(Event::Fault { what }),
+                Said::Works => self.apply(Event::State {
+                    what: "the device child answers again".into(),
+                }),
+            }
+        }
+    }
+
+    fn take_looks(&mut self, looks: Vec<Look>) {
+        let strangers: Vec<u32> = self.state.strangers_in(&looks).collect();
+        let mut users = BTreeMap::new();
+        for pid in strangers {
+            if let Some((uid, _)) = process::credentials(pid) {
+                users.insert(pid, self.users.name(uid).to_string());
+            }
+        }
+        let own = self.device.as_ref().map(Supervisor::pids).unwrap_or_default();
+        self.apply(Event::Looked { looks, users, own });
+    }
+}
+
+fn reason_word(reason: ledger::ring::Reason) -> &'static str {
+    use ledger::ring::Reason;
+    match reason {
+        Reason::Cap => "cap",
+        Reason::Device => "device",
+        Reason::Reserve => "reserve",
+        Reason::Guarantee => "guarantee",
+        Reason::Budget => "budget",
+        Reason::Paused => "paused",
+    }
+}
