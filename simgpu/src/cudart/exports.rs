@@ -3,7 +3,7 @@
 //! A row reads `module::function(argument: Type, …) [symbol, …];`. In the second table each symbol says which
 //! default stream it means, and the function gets that first.
 
-use super::types::*;
+use super::structs::*;
 use super::{
     copy, device, entered, entry_point, function, last_error, launch, managed, memory, pointer, properties,
     region, set, stream, symbol,

@@ -4,7 +4,7 @@ use super::context;
 use super::device::put;
 use super::kernel;
 use super::lookup::DRIVER;
-use super::types::{FunctionAttributes, LaunchConfig};
+use super::structs::{FunctionAttributes, LaunchConfig};
 use driver::prelude::*;
 
 pub unsafe fn attributes(to: *mut FunctionAttributes, host: *const c_void) -> CuResult {

@@ -5,7 +5,7 @@ use super::context;
 use super::device::put;
 use super::kernel;
 use super::lookup::DRIVER;
-use super::types::{Dim3, LaunchConfig, shared};
+use super::structs::{Dim3, LaunchConfig, shared};
 use driver::prelude::*;
 use std::cell::RefCell;
 

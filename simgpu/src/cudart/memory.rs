@@ -2,7 +2,7 @@
 
 use super::context;
 use super::lookup::DRIVER;
-use super::types::{ChannelFormat, Extent, PitchedPointer};
+use super::structs::{ChannelFormat, Extent, PitchedPointer};
 use driver::prelude::*;
 use std::ptr::null_mut;
 

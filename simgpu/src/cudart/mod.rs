@@ -9,7 +9,7 @@
 //!
 //! Every function a release exports is in `exports.rs` (written), `passed.rs` (the driver's own under
 //! another name) or `unsupported.rs` (answers `cudaErrorNotSupported`). Types are the driver's where the
-//! layout is the same, else in `types.rs`.
+//! layout is the same, else in `structs.rs`.
 //!
 //! The walk of one allocation: `exports.rs` → `memory.rs` → `context.rs` (which device) → `lookup.rs` (the
 //! driver's entry points) → `libcuda.so.1`.
@@ -34,10 +34,10 @@ mod region;
 mod release;
 mod set;
 mod stream;
+mod structs;
 mod symbol;
 #[cfg(test)]
 mod tests;
-mod types;
 mod unsupported;
 
 use driver::{CuResult, CudaError};

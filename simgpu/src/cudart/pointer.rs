@@ -2,7 +2,7 @@
 
 use super::lookup::{DRIVER, ready};
 use super::release::Release;
-use super::types::PointerAttributes;
+use super::structs::PointerAttributes;
 use driver::prelude::*;
 use std::ptr::null_mut;
 

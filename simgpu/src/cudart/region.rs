@@ -3,7 +3,7 @@
 use super::context;
 use super::copy::Kind;
 use super::lookup::DRIVER;
-use super::types::{Copy3D, PitchedPointer};
+use super::structs::{Copy3D, PitchedPointer};
 use driver::prelude::*;
 use std::ptr::null_mut;
 

@@ -2,7 +2,7 @@
 
 use super::context;
 use super::lookup::DRIVER;
-use super::types::{Extent, PitchedPointer};
+use super::structs::{Extent, PitchedPointer};
 use driver::prelude::*;
 
 /// A stream, or none: then the call waits.
