@@ -50,9 +50,9 @@ fn expected(driver: &Driver, variants: &[SymbolId], version: i32, wanted: Stream
 
 /// All symbols of a base name.
 fn variants(base: &str) -> &'static [SymbolId] {
-    let from = BY_BASE.partition_point(|symbol| base_of(*symbol) < base);
-    let length = BY_BASE[from..].partition_point(|symbol| base_of(*symbol) == base);
-    &BY_BASE[from..from + length]
+    let rest = &BY_BASE[BY_BASE.partition_point(|symbol| base_of(*symbol) < base)..];
+    let differs = |symbol: &SymbolId| base_of(*symbol) != base;
+    &rest[..rest.iter().position(differs).unwrap_or(rest.len())]
 }
 
 fn base_of(symbol: SymbolId) -> &'static str {

@@ -1,7 +1,7 @@
 //! Stream-ordered pools. What counts is what a pool has *reserved* from the device, which the driver alone knows: it grows
 //! with an allocation and shrinks at a later synchronisation or trim.
 //!
-//! Before an allocation its size is reserved, and what pools of this driver were seen to grow by beyond that. After it the
+//! Before an allocation its size is reserved, rounded up to the step in which pools of this driver were seen to grow. After it the
 //! pool's charge becomes what the driver says is reserved, as far as that is more; the charge falls only while no allocation
 //! of the pool is under way, so that no growth the driver has not told yet is given away.
 //!
@@ -51,12 +51,11 @@ struct Pool {
 }
 
 /// All pools used so far.
-#[derive(Default)]
 pub struct Pools {
     pools: BTreeMap<PoolId, Pool>,
     handles: BTreeMap<usize, PoolId>,
-    /// The most by which an allocation made a pool grow beyond its own rounded size.
-    surplus: u64,
+    /// Pools grow in multiples of this, as far as was seen: a page times a power of two.
+    step: u64,
     next: PoolId,
 }
 
@@ -75,7 +74,7 @@ impl Pools {
         Pools {
             pools: BTreeMap::new(),
             handles: BTreeMap::new(),
-            surplus: 0,
+            step: PAGE,
             next: 0,
         }
     }
@@ -121,6 +120,11 @@ impl Pools {
     }
 }
 
+/// `bytes` in whole steps.
+fn stepped(bytes: u64, step: u64) -> u64 {
+    bytes.checked_next_multiple_of(step).unwrap_or(u64::MAX)
+}
+
 /// One of a pool's numbers.
 fn ask(driver: &Driver, pool: usize, attribute: u32) -> Option<u64> {
     let mut value = 0u64;
@@ -148,8 +152,7 @@ impl Books {
         account: AccountIndex,
         bytes: u64,
     ) -> Result<Begun<'a>, Otherwise> {
-        let rounded = bytes.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
-        let wanted = rounded.saturating_add(self.pools.lock().surplus);
+        let wanted = stepped(bytes, self.pools.lock().step);
         let reservation = self.reserve(call, account, wanted, Class::Pool)?;
         // Under way only now: making room may have had to lower this pool's charge.
         let mut pools = self.pools.lock();
@@ -164,7 +167,7 @@ impl Books {
             account,
             turn: entry.turn,
             reservation,
-            bytes: rounded,
+            bytes,
         })
     }
 
@@ -185,7 +188,6 @@ impl Books {
         let now = ask(call.driver, handle, RESERVED_NOW);
         let account = self.account(begun.account);
         let mut pools = self.pools.lock();
-        let surplus = pools.surplus;
         let Some(pool) = pools.pools.get_mut(&begun.pool) else {
             return true;
         };
@@ -198,8 +200,10 @@ impl Books {
         pool.turn += 1;
         let grown = now.map_or(held, |now| now.saturating_sub(pool.charge));
         let fits = settle_growth(account, pool, begun.reservation, grown);
-        if alone && grown > begun.bytes + surplus {
-            pools.surplus = grown - begun.bytes;
+        if alone {
+            while stepped(begun.bytes, pools.step) < grown {
+                pools.step *= 2;
+            }
         }
         fits
     }
