@@ -363,4 +363,26 @@ mod tests {
             Step::Refuse(_, Status::Identity)
         ));
     }
+
+    #[test]
+    fn an_answer_by_another_process_is_no_identity() {
+        let (client, mut attach) = pair();
+        send(&client, &hello().encode());
+        assert!(matches!(attach.step(PeerIdentity::Challenge), Step::Wait));
+        let mut bytes = [0; Challenge::LENGTH];
+        let _ = rustix::net::recv(&client, &mut bytes[..], RecvFlags::empty()).unwrap();
+        let answer = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&answer, bytes).unwrap();
+        // The right words from the wrong mouth.
+        let cat = std::process::Command::new("cat")
+            .arg(answer.path())
+            .stdout(client)
+            .status()
+            .unwrap();
+        assert!(cat.success());
+        assert!(matches!(
+            attach.step(PeerIdentity::Challenge),
+            Step::Refuse(_, Status::Identity)
+        ));
+    }
 }

@@ -1,4 +1,4 @@
-//! A whole daemon on a fixed list of devices, with clients that are processes of their own (`tests/client.rs`).
+//! A whole daemon on a fixed list of devices, with clients that are processes of their own (`src/daemon/tests/client.rs`).
 
 mod client;
 
@@ -221,7 +221,21 @@ fn silent_and_hostile_peers_stall_nobody() {
     let _admin = UnixStream::connect(node.path().join("stint.sock")).unwrap();
     let mut client = node.client();
     assert!(client.tell("attach 1").starts_with("Admitted"));
-    drop(silent);
+    let open = |socket: &&std::os::fd::OwnedFd| {
+        let mut fds = [rustix::event::PollFd::new(*socket, rustix::event::PollFlags::IN)];
+        rustix::event::poll(
+            &mut fds,
+            Some(&rustix::event::Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        )
+        .unwrap()
+            == 0
+    };
+    // They connected before the client did, so they have been dealt with.
+    let left = silent.iter().filter(open).count();
+    assert!((1..=64).contains(&left), "{left} silent connections of one user");
 }
 
 #[test]
@@ -322,6 +336,58 @@ fn a_launch_places_its_descendants_and_is_gone_with_them() {
     until("the tenant is gone with its last client", || {
         node.status().tenants.iter().all(|tenant| tenant.name != "lab")
     });
+}
+
+#[test]
+fn a_user_without_authority_gets_a_part_of_what_it_has() {
+    use std::os::unix::fs::PermissionsExt;
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    let node = TestNode::start(CAP);
+    for (path, mode) in [
+        (node.path().to_path_buf(), 0o755),
+        (node.path().join("stint.sock"), 0o666),
+    ] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let (mut head, mut whole) = (node.client(), node.client());
+    head.tell("become 65534");
+    for asked in [
+        r#"{"tenant":"lab"}"#,
+        r#"{"memory":"300MiB"}"#,
+        r#"{"memory":"all"}"#,
+    ] {
+        let answer = head.tell(&format!("launch {asked}"));
+        assert!(answer.starts_with("77 "), "{asked}: {answer}");
+    }
+    let part = format!("default default#{} {}", head.pid(), 100 * MIB);
+    assert_eq!(head.tell(r#"launch {"memory":"100MiB"}"#), part);
+    assert_eq!(
+        head.tell("attach 1"),
+        format!("Admitted 2 devices cap {}", 100 * MIB)
+    );
+    assert_eq!(
+        whole.tell("attach 1"),
+        format!("Admitted 2 devices cap {}", 156 * MIB)
+    );
+    assert_eq!(whole.tell(&format!("reserve {}", 156 * MIB)), "ok");
+    assert_eq!(
+        whole.tell("reserve 512"),
+        "refused",
+        "both together have what the whole had"
+    );
+
+    let mut other = node.client();
+    other.tell("become 65534");
+    let answer = other.tell(r#"launch {"memory":"10MiB"}"#);
+    assert!(answer.starts_with("1 account default uses"), "{answer}");
+    head.kill();
+    until("the part is given back", || {
+        node.status().tenants[0].devices[0].memory.cap_bytes == 256 * MIB
+    });
+    assert_eq!(whole.tell(&format!("reserve {}", 100 * MIB)), "ok");
 }
 
 #[test]

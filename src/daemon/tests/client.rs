@@ -216,6 +216,10 @@ fn this_process_is_a_client() {
                 answer
             }
             "launch" => launch(&run_dir, rest),
+            "become" => format!(
+                "{:?}",
+                nix::unistd::setuid(nix::unistd::Uid::from_raw(number as u32))
+            ),
             "close" => {
                 let open = |fd: &u32| std::fs::read_link(format!("/proc/self/fd/{fd}"));
                 let ours = (3..256).filter_map(|fd| open(&fd).ok());
