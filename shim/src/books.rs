@@ -165,20 +165,20 @@ impl Books {
         }
         self.trim_pools(call, account, bytes);
         books.try_reserve(bytes, class).map_err(|refusal| {
-            books.post_refusal(call.row, bytes, refusal);
+            books.post_refusal(call.row, [call.asked(bytes), bytes], refusal);
             Otherwise::Fail(CudaError::OUT_OF_MEMORY)
         })
     }
 
-    /// Passes a call on for which `asked` bytes of `account` were reserved, and tells the daemon if the device is full.
+    /// Passes a call on for which `cost` bytes of `account` were reserved, and tells the daemon if the device is full.
     ///
     /// # Errors
     /// The driver's.
-    pub fn pass(&self, call: &Call<'_>, account: AccountIndex, asked: u64) -> Result<(), CudaError> {
+    pub fn pass(&self, call: &Call<'_>, account: AccountIndex, cost: u64) -> Result<(), CudaError> {
         call.pass().inspect_err(|error| {
             if *error == CudaError::OUT_OF_MEMORY {
                 let code = u64::from(error.code());
-                self.accounts[account].post(call.row, Kind::Refused(Reason::Device), asked, code);
+                self.accounts[account].post(call.row, Kind::Refused(Reason::Device), call.asked(cost), code);
             }
         })
     }

@@ -87,13 +87,13 @@ impl Account {
         client.post(event);
     }
 
-    /// Posts that `refusal` was the answer to a call of `row` that asked for `asked` bytes.
-    pub fn post_refusal(&self, row: RowId, asked: u64, refusal: Refusal) {
+    /// Posts that `refusal` was the answer to a call of `row` that asked for some bytes, which would have cost others.
+    pub fn post_refusal(&self, row: RowId, [asked, cost]: [u64; 2], refusal: Refusal) {
         let (kind, used) = match refusal {
             Refusal::Full { used, .. } => (Kind::Refused(Reason::Cap), used),
             Refusal::Contended => (Kind::Corrupt, 0),
         };
-        let event = self.event(row, kind, asked, used, 0);
+        let event = self.event(row, kind, asked, used, cost);
         self.client.lock().post(event);
     }
 

@@ -44,6 +44,8 @@ pub struct Call<'a> {
     books: Option<&'a Books>,
     pass: &'a dyn Fn(&Driver) -> CuResult,
     passed: Cell<Option<CuResult>>,
+    /// Bytes the program asked for, for what is told of a refusal.
+    asked: Cell<u64>,
 }
 
 impl<'a> Call<'a> {
@@ -60,6 +62,7 @@ impl<'a> Call<'a> {
             books,
             pass,
             passed: Cell::new(None),
+            asked: Cell::new(0),
         }
     }
 
@@ -69,6 +72,19 @@ impl<'a> Call<'a> {
         let result = (self.pass)(self.driver);
         self.passed.set(Some(result));
         result
+    }
+
+    /// Remembers what the program asked for, in bytes: what it costs may be more.
+    pub fn asks(&self, bytes: u64) {
+        self.asked.set(bytes);
+    }
+
+    /// What the program asked for; `otherwise` where it named no size.
+    pub fn asked(&self, otherwise: u64) -> u64 {
+        match self.asked.get() {
+            0 => otherwise,
+            asked => asked,
+        }
     }
 
     /// What this process is charged to; attaches on the first call that asks.

@@ -7,7 +7,7 @@
 
 use core::ffi::c_void;
 
-use driver::table::{ALL_SYMBOLS, ROWS, SYMBOL_COUNT, SYMBOLS, SymbolId};
+use driver::table::{self, ALL_SYMBOLS, ROWS, SYMBOL_COUNT, SYMBOLS, SymbolId};
 use driver::{Driver, StreamApi};
 
 /// The function behind `found`, the driver's answer to `base` asked at `version`; `None` where there is no such name.
@@ -22,6 +22,10 @@ pub fn answered(
         return None;
     }
     let variants = variants(base);
+    if variants.is_empty() {
+        // A driver that knows symbols by their full names, too.
+        return table::by_name(base);
+    }
     let expected = expected(driver, variants, version, stream_api);
     if expected.is_some_and(|symbol| driver.address(symbol) == found) {
         return expected;
@@ -116,7 +120,6 @@ const fn is_less(one: SymbolId, other: SymbolId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use driver::table;
 
     fn symbol(name: &str) -> SymbolId {
         table::by_name(name).unwrap()
@@ -170,6 +173,7 @@ mod tests {
         );
         assert_eq!(at("cuCtxCreate", StreamApi::PerThread), Some("cuCtxCreate_v3"));
         assert_eq!(at("cuMemFree", StreamApi::Legacy), None);
+        assert_eq!(at("cuMemFree_v2", StreamApi::Legacy), Some("cuMemFree_v2"));
         assert_eq!(
             answered(
                 &driver,

@@ -50,6 +50,7 @@ fn allocate(
     let books = call.books()?;
     let here = books.here(call)?;
     let charge = charge_for(bytes);
+    call.asks(bytes);
     let reservation = books.reserve(call, here.account, charge, reserved_as(bytes, class))?;
     books.pass(call, here.account, charge)?;
     books.enter(pointer(), here, bytes, class, reservation);
@@ -129,6 +130,7 @@ fn allocate_pitched(
     let pitch = width.checked_next_multiple_of(PITCH_UNIT).unwrap_or(u64::MAX);
     let estimate = pitch.saturating_mul(height);
     let charge = charge_for(estimate);
+    call.asks(estimate);
     let mut reservation = books.reserve(call, here.account, charge, reserved_as(estimate, Class::Device))?;
     books.pass(call, here.account, charge)?;
     let (pointer, pitch) = answer();

@@ -93,6 +93,7 @@ fn allocate(
         }
     };
     let account = account.ok_or(Otherwise::Forward)?;
+    call.asks(bytes as u64);
     let begun = books.begin_in_pool(call, pool, account, bytes as u64)?;
     if let Err(error) = books.pass(call, account, bytes as u64) {
         books.failed_in_pool(begun);

@@ -11,7 +11,8 @@ use driver::abi::{CUdriverProcAddressQueryResult, cuuint64_t};
 use crate::guard::{Call, Otherwise, Verdict};
 use crate::{exports, names};
 
-/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM` and `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const LEGACY: cuuint64_t = 1;
 const PER_THREAD: cuuint64_t = 2;
 
 pub unsafe fn get(
@@ -37,7 +38,10 @@ pub unsafe fn get_v1(
         return Err(Otherwise::Forward);
     }
     call.pass()?;
-    let api = if flags & PER_THREAD != 0 {
+    // Without a flag it is the default stream of whoever asks: a program compiled for per-thread ones asks by another symbol.
+    let per_thread =
+        flags & PER_THREAD != 0 || (flags & LEGACY == 0 && call.stream_api == StreamApi::PerThread);
+    let api = if per_thread {
         StreamApi::PerThread
     } else {
         StreamApi::Legacy

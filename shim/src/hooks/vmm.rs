@@ -37,6 +37,7 @@ pub unsafe fn create(
     let books = call.books()?;
     let account = books.of_device(call.driver, device)?;
     let charge = (bytes as u64).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+    call.asks(bytes as u64);
     let reservation = books.reserve(call, account, charge, Class::Physical)?;
     books.pass(call, account, charge)?;
     let charge = reservation.keep();

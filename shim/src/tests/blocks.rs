@@ -30,8 +30,14 @@ fn the_first_allocation_that_does_not_fit_is_refused() {
     }
     stage.assert_exact();
     assert_eq!(stage.used(), CONTEXT);
+    assert!(alloc(&stage, 99 * MIB).is_err());
     let events = stage.events();
-    assert_eq!(events.len(), 2);
+    assert_eq!(events.len(), 3);
+    assert_eq!(
+        (events[2].asked, events[2].detail),
+        (99 * MIB, 100 * MIB),
+        "what it would have cost"
+    );
     assert_eq!(events[0].kind, Kind::Refused(Reason::Cap));
     assert_eq!(
         (events[0].asked, events[0].used, events[0].cap),
