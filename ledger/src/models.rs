@@ -1,7 +1,8 @@
 //! Loom models: what the operations do under the memory orders they ask for, in every execution loom can find.
 //!
 //! Run by `RUSTFLAGS="--cfg loom" cargo test -p stint-ledger --lib`. A process "dies" by returning from its thread after
-//! a number of steps; the join is the kernel's word that it is dead.
+//! a number of steps; the join is the kernel's word that it is dead. Whoever takes part has a thread of its own: loom
+//! leaves out interleavings with what the first thread does before it waits.
 
 use crate::doorbell::Doorbell;
 use crate::operation::{Operation, Outcome, Table, charge_in, used_in};
@@ -50,13 +51,15 @@ fn applied(outcome: Outcome) -> bool {
 fn of_two_reservations_that_fit_only_singly_exactly_one_is_granted() {
     model(|| {
         let table = Arc::new(Small::new(3, 3, 7));
-        let other = {
+        let [one, other] = [1, 2].map(|index| {
             let table = table.clone();
-            thread::spawn(move || applied(operate(&table, 2, 2)))
-        };
-        let mine = applied(operate(&table, 1, 2));
-        assert!(used(&table) <= 3);
-        let others = other.join().unwrap();
+            thread::spawn(move || {
+                let granted = applied(operate(&table, index, 2));
+                assert!(used(&table) <= 3);
+                granted
+            })
+        });
+        let (mine, others) = (one.join().unwrap(), other.join().unwrap());
         assert!(mine != others);
         assert_eq!(used(&table), 2);
         assert_eq!(charge(&table, 1), 2 * u64::from(mine));
@@ -81,8 +84,14 @@ fn a_reserver_killed_at_any_step_leaves_nothing_while_another_works() {
                     assert!(applied(operate(&table, 2, -1)));
                 })
             };
-            victim.join().unwrap();
-            let ended = Recovery::new(slot(1), u32::MAX).run(&*table, &mut ());
+            let recoverer = {
+                let table = table.clone();
+                thread::spawn(move || {
+                    victim.join().unwrap();
+                    Recovery::new(slot(1), u32::MAX).run(&*table, &mut ())
+                })
+            };
+            let ended = recoverer.join().unwrap();
             assert!(matches!(ended, Ended::Vacant { corrupt: false, .. }), "{ended:?}");
             other.join().unwrap();
             assert_eq!(used(&table), 0);
@@ -113,8 +122,14 @@ fn a_recoverer_killed_at_any_step_is_replaced_by_another() {
                     }
                 })
             };
-            first.join().unwrap();
-            let ended = Recovery::new(slot(1), u32::MAX).run(&*table, &mut ());
+            let second = {
+                let table = table.clone();
+                thread::spawn(move || {
+                    first.join().unwrap();
+                    Recovery::new(slot(1), u32::MAX).run(&*table, &mut ())
+                })
+            };
+            let ended = second.join().unwrap();
             assert!(matches!(ended, Ended::Vacant { corrupt: false, .. }), "{ended:?}");
             assert!(other.join().unwrap());
             assert_eq!(used(&table), 1);
@@ -130,8 +145,14 @@ fn nothing_is_granted_above_a_cap_once_it_is_in_force() {
             let table = table.clone();
             thread::spawn(move || applied(operate(&table, 1, 2)))
         };
-        table.limit.store(1, Release);
-        let Outcome::Applied { used } = operate(&table, 0, 0) else {
+        let daemon = {
+            let table = table.clone();
+            thread::spawn(move || {
+                table.limit.store(1, Release);
+                operate(&table, 0, 0)
+            })
+        };
+        let Outcome::Applied { used } = daemon.join().unwrap() else {
             panic!("nothing refuses a fence")
         };
         let granted = client.join().unwrap();
@@ -157,10 +178,17 @@ fn an_event_is_read_whole_or_not_yet() {
             let ring = ring.clone();
             thread::spawn(move || assert!(ring.post(event(10)) && ring.post(event(20))))
         };
-        let mut cursor = ring.cursor();
-        let mut read = Vec::new();
-        ring.drain(&mut cursor, |event| read.push(event));
+        let consumer = {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                let mut cursor = ring.cursor();
+                let mut read = Vec::new();
+                ring.drain(&mut cursor, |event| read.push(event));
+                (cursor, read)
+            })
+        };
         producer.join().unwrap();
+        let (mut cursor, mut read) = consumer.join().unwrap();
         ring.drain(&mut cursor, |event| read.push(event));
         assert_eq!(read, [event(10), event(20)]);
     });
@@ -174,9 +202,15 @@ fn a_ring_is_seen_or_wakes_the_sleeper() {
             let bell = bell.clone();
             thread::spawn(move || bell.ring())
         };
-        let seen = bell.seen();
-        let sleeps = bell.announce(seen);
+        let sleeper = {
+            let bell = bell.clone();
+            thread::spawn(move || {
+                let seen = bell.seen();
+                (seen, bell.announce(seen))
+            })
+        };
         ringer.join().unwrap();
+        let (seen, sleeps) = sleeper.join().unwrap();
         let rung_since = bell.seen() != seen;
         assert!(
             !(sleeps && rung_since) || bell.nobody_sleeps(),

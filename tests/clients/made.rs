@@ -67,11 +67,15 @@ pub fn opened() -> Result<Client, String> {
 /// C against the 12.9 runtime's headers, linked to `libcudart.so.12`.
 pub fn runtime_12() -> Result<Client, String> {
     let include = wheels::unpacked("nvidia-cuda-runtime-cu12==12.9.79")?.join("nvidia/cuda_runtime/include");
+    // The runtime's headers include some of the compiler's, which are published apart.
+    let compiler = wheels::unpacked("nvidia-cuda-crt==13.5.37")?.join("nvidia/cu13/include");
     let out = out("runtime12");
     let mut command = Command::new("gcc");
     command
         .arg("-isystem")
         .arg(include)
+        .arg("-isystem")
+        .arg(compiler)
         .arg("-o")
         .arg(&out)
         .arg(source("runtime.c"));

@@ -63,6 +63,9 @@ impl Environment {
             "--quiet",
             "--only-binary",
             ":all:",
+            // Published as source alone.
+            "--no-binary",
+            "gpustat",
         ])
         .args(self.packages);
         step(pip.env_remove("PYTHONPATH")).map_err(|why| format!("pip could not install it: {why}"))?;

@@ -191,7 +191,7 @@ fn each_tenant_sees_its_own_delta_only() {
 
 #[test]
 fn only_the_one_that_grows_is_refused() {
-    let node = Node::start(Setup::quota(""));
+    let node = Node::start(Setup::quota("").option("--timing", "null"));
     let names: Vec<String> = (0..8).map(|i| format!("steady{i}")).collect();
     let mut steady: Vec<Session> = names.iter().map(|name| tenant(&node, name, "2GiB")).collect();
     let mut grower = tenant(&node, "grower", "2GiB");

@@ -76,7 +76,7 @@ fn daemon_and_device_agree_that_a_killed_process_holds_nothing() {
 
 #[test]
 fn the_middle_one_dies_and_the_others_keep_their_charge() {
-    let node = Node::start(Setup::cap("4GiB"));
+    let node = Node::start(Setup::cap("4GiB").option("--timing", "null"));
     let mut all: Vec<Session> = (0..3).map(|_| client(&node)).collect();
     for session in &mut all {
         assert_eq!(session.error(&format!("alloc {}", 512 * MIB)), 0);
@@ -122,7 +122,7 @@ fn killing_tenants_in_the_middle_of_calls_hurts_nobody_else() {
 
 #[test]
 fn a_stopped_client_holds_up_nobody() {
-    let node = Node::start(Setup::cap("4GiB"));
+    let node = Node::start(Setup::cap("4GiB").option("--timing", "null"));
     let (mut stopped, mut other) = (client(&node), client(&node));
     stopped.tell(&format!("churn 1000000 {}", 2 * MIB));
     let signal = |name: &str| {

@@ -36,8 +36,7 @@ fn foreign_interposers_before_and_after_ours_work_as_without_us() {
     for list in [
         vec![plain.clone()],
         vec![overriding.clone()],
-        vec![plain.clone(), overriding.clone()],
-        vec![overriding, plain],
+        vec![plain, overriding], // the other order recurses for ever without us too
     ] {
         let alone = foreign(join(&list));
         assert!(
@@ -214,7 +213,7 @@ fn a_function_newer_than_the_table_works_through_the_driver_that_has_it() {
     // A tree of its own, whose driver has one name more; the launcher finds it beside itself.
     let tree = node.directory().join("tree");
     run(Command::new("cp")
-        .arg("-rl")
+        .arg("-al")
         .arg(artefacts::directory())
         .arg(&tree))
     .success();

@@ -1,8 +1,9 @@
 //! Charges, caps, slots and events of one account.
 
 use crate::setup::{Crowd, Pair, owner, slot};
-use ledger::account::{Refusal, ReleaseError};
+use ledger::account::{Recovered, Refusal, ReleaseError};
 use ledger::layout::{GRANULE, MAX_GRANULES};
+use ledger::operation::Operation;
 use ledger::ring::{CAPACITY, Event, Kind, Reason};
 use ledger::slot::{Class, SlotSet};
 use ledger::{Client, Mode, SlotIndex};
@@ -123,6 +124,29 @@ fn numbers_wrap_without_a_trace() {
     assert_eq!(
         pair.daemon().recover(slot(2)).map(|recovered| recovered.released),
         Ok(GRANULE)
+    );
+    assert_eq!(pair.account.used(), 0);
+}
+
+#[test]
+fn an_operation_is_not_taken_for_the_one_of_the_same_number_a_lap_before() {
+    // Nobody else works here, so that nobody remembers for this client what it committed: its own refresh has to.
+    let pair = Pair::new(MIB);
+    let mut client = pair.client(1);
+    for _ in 0..(1 << 20) - 1 {
+        assert_eq!((client.reserve(MIB), client.release(MIB)), (Ok(()), Ok(())));
+    }
+    assert_eq!(client.reserve(MIB), Ok(()));
+    // Killed before taking effect, under the number that the slot was claimed with.
+    let table = pair.daemon().table();
+    let mut operation = Operation::new(slot(1), -1, 0);
+    assert_eq!((operation.step(&table), operation.step(&table)), (None, None));
+    assert_eq!(
+        pair.daemon().recover(slot(1)),
+        Ok(Recovered {
+            released: MIB,
+            corrupt: false
+        })
     );
     assert_eq!(pair.account.used(), 0);
 }

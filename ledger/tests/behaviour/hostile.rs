@@ -139,3 +139,19 @@ fn a_falsified_charge_is_written_off_and_said_so() {
     assert_eq!((recovered.released, pair.account.slot(slot(1)).charge()), (0, 0));
     assert!(pair.account.used() <= 4096, "nothing went below zero");
 }
+
+#[test]
+fn a_falsified_operation_in_progress_is_noticed() {
+    let pair = Pair::new(1 << 20);
+    pair.client(1).reserve(4096).expect("it fits");
+    // "Giving back a hundred granules", of eight, under the number after the last; and the word says it took effect.
+    overwrite(
+        &pair.account_fd,
+        2 * 4096 + 8,
+        &((-100i64 << 21).cast_unsigned() | 2).to_le_bytes(),
+    );
+    overwrite(&pair.account_fd, 64, &(8u64 << 31 | 1 << 21 | 2).to_le_bytes());
+    let recovered = pair.daemon().recover(slot(1)).expect("nobody else is here");
+    assert!(recovered.corrupt);
+    assert_eq!(recovered.released, 0);
+}

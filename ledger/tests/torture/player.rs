@@ -103,7 +103,7 @@ pub fn client(arena: &Arena, index: usize, order: Option<Order>, seed: u64) -> !
     loop {
         let reserve = held.is_empty() || held.len() < 8 && random.below(2) == 0;
         let bytes = match reserve {
-            true => 512 * (1 + random.below(HIGH / 512 / 3)),
+            true => size(&mut random),
             false => held.swap_remove(random.below(held.len() as u64) as usize),
         };
         let before = truth.held.load(SeqCst);
@@ -134,6 +134,15 @@ pub fn client(arena: &Arena, index: usize, order: Option<Order>, seed: u64) -> !
         }
         truth.delta.store(0, SeqCst);
         arena.board.operations.fetch_add(1, SeqCst);
+    }
+}
+
+/// Sizes that often fill the account exactly, and now and then a single granule on top.
+fn size(random: &mut Random) -> u64 {
+    match random.below(4) {
+        0 => 512,
+        1 => 512 * (1 + random.below(HIGH / 512 / 3)),
+        _ => HIGH / 40 * (1 + random.below(13)),
     }
 }
 
