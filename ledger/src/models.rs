@@ -18,7 +18,11 @@ const STEPS: usize = 9;
 
 fn model(check: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(if std::env::var_os("STINT_TEST_LONG").is_some() { 3 } else { 2 });
+    builder.preemption_bound = Some(if std::env::var_os("STINT_TEST_LONG").is_some() {
+        3
+    } else {
+        2
+    });
     builder.check(check);
 }
 

@@ -51,12 +51,16 @@ fn numbers_that_wrap() {
 
 #[test]
 fn a_cap_that_is_lowered_and_raised_again() {
-    holds(Model {
-        caps: &[1, 3],
+    // Lowered so that one still fits, and then none: a refusal must be true of one instant.
+    let model = |caps| Model {
+        caps,
+        cap: 5,
         kills: 0,
         ..Model::default()
-    });
+    };
+    holds(model(&[3, 1]));
     if long() {
+        holds(model(&[1, 3]));
         holds(Model {
             caps: &[1, 3],
             ..Model::default()

@@ -34,7 +34,7 @@ pub(super) enum Sabotage {
     HastyRefusal,
 }
 
-/// What is explored: sizes that keep the number of states in the hundred thousands.
+/// What is explored: sizes that keep the number of states near a million.
 pub(super) struct Model {
     pub(super) clients: usize,
     /// Reservations tried by each client, one after the other, each released again unless the client is killed before.
