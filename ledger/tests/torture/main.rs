@@ -6,14 +6,15 @@
 //! kills at least 20,000 times and each step at least 100 times. Steps are those of `Point::ALL`: there is no list here
 //! that could miss one. Both forms end with the sabotaged recoveries, which must be noticed.
 //!
-//! Read next: `referee.rs`, which runs it; `arena.rs`, what the processes share; `player.rs`, what they do.
+//! Read next: `referee.rs`, which runs it; `arena.rs`, what the processes share; `player.rs`, what they do; `report.rs`, what came of it.
 
 mod arena;
 mod falsified;
 mod player;
 mod referee;
+mod report;
 
-use referee::{Plan, Recoverer, Report};
+use referee::{Plan, Recoverer};
 
 fn main() {
     // A watchdog, not a limit: SIGALRM ends the referee and with it every player.
@@ -31,7 +32,7 @@ fn main() {
         Plan { kills: 800, each: 5 }
     };
     let report = referee::run(&plan, Recoverer::Honest);
-    print_report(&report);
+    report.print();
     report.must_be_clean();
 
     let corrupt = falsified::run(plan.each);
@@ -48,33 +49,4 @@ fn main() {
             report.overshoots, report.negative, report.wrong_amounts, report.residual
         );
     }
-}
-
-fn print_report(report: &Report) {
-    println!(
-        "kills {} (clients {}, of them at any instruction {}; recoverers {}; cap changes {}), operations {}, refusals {}",
-        report.kills(),
-        report.client_kills,
-        report.blind_kills,
-        report.recoverer_kills,
-        report.cap_kills,
-        report.operations,
-        report.refusals,
-    );
-    println!(
-        "recoveries {}, with a killed recoverer {} ({} %); cap changes {}; events {} read, {} unreadable",
-        report.recoveries,
-        report.disturbed,
-        100 * report.disturbed / report.recoveries.max(1),
-        report.cap_changes,
-        report.events,
-        report.unreadable,
-    );
-    for (role, point, kills) in &report.steps {
-        println!("  {role:?} {point:?}: {kills}");
-    }
-    println!(
-        "overshoots {}, negative {}, wrong amounts {}, residual {}",
-        report.overshoots, report.negative, report.wrong_amounts, report.residual
-    );
 }
