@@ -390,8 +390,8 @@ fn trace(line: &events::Event) {
     );
     let (account, pid, device) = (line.account.as_deref(), line.pid, line.device);
     match line.kind {
-        Kind::Fault | Kind::Drift | Kind::Config => tracing::warn!(account, pid, device, detail, "{kind}"),
-        _ => tracing::info!(account, pid, device, detail, "{kind}"),
+        Kind::Fault | Kind::Drift | Kind::Config => tracing::warn!(account, pid, device, %detail, "{kind}"),
+        _ => tracing::info!(account, pid, device, %detail, "{kind}"),
     }
 }
 
