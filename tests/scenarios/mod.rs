@@ -3,6 +3,7 @@
 
 mod caps;
 mod deaths;
+mod demo;
 mod devices;
 mod loading;
 mod mistakes;
