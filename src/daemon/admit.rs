@@ -41,9 +41,7 @@ impl Core {
             // A shim says hello at once: most connections never enter the loop.
             match attach.step(self.peer_identity) {
                 Step::Wait => {
-                    if self.silent_of(&attach) >= MOST_SILENT {
-                        continue;
-                    }
+                    self.make_room_for(&attach);
                     match self.enroll(attach.socket()) {
                         Ok(token) => drop(self.attaches.insert(token, attach)),
                         Err(error) => tracing::warn!(%error, "a client cannot be listened to"),
@@ -54,13 +52,16 @@ impl Core {
         }
     }
 
-    /// Silent connections of the user behind `attach`.
-    fn silent_of(&self, attach: &Attach) -> usize {
+    /// Ends the oldest silent connection of the user behind `attach` where there are as many as there may be: a
+    /// newcomer may be a shim whose hello is on its way.
+    fn make_room_for(&mut self, attach: &Attach) {
         let user = attach.user();
-        self.attaches
-            .values()
-            .filter(|other| other.user() == user)
-            .count()
+        let of_user = |(_, other): &(&u64, &Attach)| other.user() == user;
+        let mut silent = self.attaches.iter().filter(of_user).map(|(&token, _)| token);
+        // Tokens only rise.
+        if let (Some(oldest), MOST_SILENT..) = (silent.next(), 1 + silent.count()) {
+            self.attaches.remove(&oldest);
+        }
     }
 
     pub fn step_attach(&mut self, token: u64) {
