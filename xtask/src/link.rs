@@ -33,7 +33,7 @@ pub fn link(layout: &Layout, library: &Library<'_>, out: &Path) -> Result<()> {
     let directory = out.parent().context("a library needs a directory")?;
     std::fs::create_dir_all(directory)?;
     let temporary = beside(out);
-    let script = temporary.with_extension("map");
+    let script = temporary.with_added_extension("map"); // not `with_extension`: the last part keeps the name ours
     std::fs::write(
         &script,
         symbols::script(library.node, library.names.iter().map(String::as_str)),
