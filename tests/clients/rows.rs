@@ -1,11 +1,13 @@
 //! The table of clients that allocate. Four things hold of each; a row is the client and the step it grows in.
 
+use std::process::Command;
+
 use super::{
     Client, made,
     venv::{CUDA_12, CUDA_13, TORCH},
 };
 use crate::harness::{
-    artefacts::Profile,
+    artefacts::{self, Profile},
     node::{Node, Setup},
     outcome::run,
     skip::skip,
@@ -19,6 +21,18 @@ const STEP: u64 = 128 * MIB;
 /// More steps than the cap holds.
 const STEPS: u64 = 24;
 
+/// The client on the stand-in alone. The stand-in's runtimes are preloaded, because PyTorch's own search path would find
+/// NVIDIA's first, which runs on no stand-in.
+fn without_stint(node: &Node, client: &Client) -> Command {
+    let mut command = node.bare_command(&client.words[0]);
+    let runtimes = ["libcudart.so.12", "libcudart.so.13"].map(|name| artefacts::runtimes().join(name));
+    command.env(
+        "LD_PRELOAD",
+        std::env::join_paths(runtimes).expect("paths without colons"),
+    );
+    command
+}
+
 /// Runs `client` bare and as a tenant, growing and below the cap.
 #[track_caller]
 fn holds(name: &str, profile: Profile, client: Result<Client, String>) {
@@ -31,7 +45,7 @@ fn holds(name: &str, profile: Profile, client: Result<Client, String>) {
 
     // (a) bare on the stand-in it exceeds the cap
     let node = Node::start(setup());
-    let bare = run(&mut client.on(node.bare_command(&client.words[0]), &grow)).success();
+    let bare = run(&mut client.on(without_stint(&node, &client), &grow)).success();
     assert_eq!(
         (bare.number("granted"), bare.number("error")),
         (STEPS as i64, 0),
@@ -65,7 +79,7 @@ fn holds(name: &str, profile: Profile, client: Result<Client, String>) {
     );
 
     // (d) below the cap nothing differs
-    let without = run(&mut client.on(node.bare_command(&client.words[0]), &["below"])).success();
+    let without = run(&mut client.on(without_stint(&node, &client), &["below"])).success();
     assert_eq!(run_as_tenant(&["below"]), without, "{name} below the cap");
     assert!(!without.stdout.is_empty(), "{name} says nothing");
 }
@@ -154,10 +168,9 @@ fn triton() {
         return skip("client Triton", "gigabytes; cargo xtask test --clients all");
     }
     let client = TORCH.script("triton_kernel.py").map(|mut client| {
-        client.variables.push((
-            "TRITON_LIBCUDA_PATH",
-            crate::harness::artefacts::stand_in(Profile::V13),
-        ));
+        client
+            .variables
+            .push(("TRITON_LIBCUDA_PATH", artefacts::stand_in(Profile::V13)));
         client
     });
     holds("Triton", Profile::V13, client);

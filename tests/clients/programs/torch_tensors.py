@@ -1,5 +1,7 @@
 """PyTorch: tensors, copies, elementwise kernels, memory statistics, out-of-memory; the allocator is chosen outside."""
 
+import os
+
 import protocol
 import torch
 
@@ -14,12 +16,24 @@ def allocate(size):
     return 0
 
 
+# The setting must have reached the allocator, or three rows would test one.
+wanted = os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
+assert (torch.cuda.get_allocator_backend() == "cudaMallocAsync") == ("cudaMallocAsync" in wanted)
+
+
+def segments():
+    """Whether the caching allocator maps segments that grow."""
+    return sorted({segment["is_expandable"] for segment in torch.cuda.memory_snapshot()})
+
+
 def below():
     print(torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_name(0), torch.cuda.get_device_capability(0))
     there = torch.arange(8, dtype=torch.float32).to("cuda")
     print(there.cpu())
     x = torch.empty(1 << 20, device="cuda")
     print(x.shape, torch.cuda.memory_allocated())
+    if "Async" not in wanted:
+        assert segments() == ["expandable" in wanted], segments()
     stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     with torch.cuda.stream(stream):
         start.record()
