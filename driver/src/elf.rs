@@ -8,6 +8,38 @@ use std::path::Path;
 const PT_NOTE: u32 = 4;
 const SHT_DYNSYM: u32 = 11;
 
+/// An ELF note with a four-byte description; [`crate::mark_as_ours`] puts one into a library.
+#[repr(C, align(4))]
+pub struct Note {
+    name_size: u32,
+    description_size: u32,
+    kind: u32,
+    name: [u8; 8],
+    description: u32,
+}
+
+impl Note {
+    /// Owner "Stint", kind 1; the description is the version of the note.
+    pub const OURS: Note = Note {
+        name_size: NOTE_OWNER.len() as u32,
+        description_size: 4,
+        kind: 1,
+        name: *b"Stint\0\0\0",
+        description: 1,
+    };
+}
+
+/// Puts the note into the library it is expanded in, by which [`crate::load::find`] and the launchers know a library of
+/// ours: it would otherwise be taken for the real one, whose SONAME it has.
+#[macro_export]
+macro_rules! mark_as_ours {
+    () => {
+        #[used]
+        #[unsafe(link_section = ".note.stint")]
+        static NOTE: $crate::elf::Note = $crate::elf::Note::OURS;
+    };
+}
+
 /// Owner of the ELF note every library of ours carries.
 pub const NOTE_OWNER: &[u8] = b"Stint\0";
 

@@ -21,7 +21,6 @@ mod live;
 mod lock;
 mod lookup;
 mod names;
-pub mod note;
 mod physical;
 mod pools;
 mod process;
@@ -30,3 +29,5 @@ mod scope;
 #[cfg(test)]
 mod tests;
 mod twin;
+
+driver::mark_as_ours!();

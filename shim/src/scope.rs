@@ -92,7 +92,7 @@ fn chain(mut next: *const LinkMap) -> impl Iterator<Item = &'static LinkMap> {
 }
 
 impl LinkMap {
-    /// Whether the object carries the note of `note.rs`. Only for objects that are loaded from their first byte on, as
+    /// Whether the object carries our note (`driver/src/elf.rs`). Only for objects that are loaded from their first byte on, as
     /// shared libraries are.
     pub fn carries_our_note(&self) -> bool {
         const PT_NOTE: u32 = 4;

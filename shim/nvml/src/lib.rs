@@ -14,8 +14,9 @@ pub mod exports;
 mod list;
 mod loaded;
 mod memory;
-pub mod note;
 mod pids;
 mod processes;
 mod real;
 mod utilization;
+
+driver::mark_as_ours!();
