@@ -22,7 +22,7 @@ use signal_hook::low_level::pipe;
 
 use crate::admission::attach::PeerIdentity;
 use crate::artefacts::Artefacts;
-use crate::cli::{DaemonArgs, Driver};
+use crate::cli::Driver;
 use crate::config::{Config, Mode, Problems};
 use crate::device::Inventory;
 use crate::device::child::{Libraries, Supervisor, measure_contexts};
@@ -204,8 +204,24 @@ impl Drop for Daemon {
     }
 }
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Quota file [default: /etc/stint/stint.toml and /etc/stint/stint.d/*.toml, where they exist]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// [default: nvidia if its driver is found]
+    #[arg(long, value_enum)]
+    pub driver: Option<Driver>,
+    /// Stand-in devices, for example `h200:2` (with `--driver sim`)
+    #[arg(long, value_name = "MODEL[:N],…")]
+    pub devices: Option<String>,
+    /// Account and show everything, refuse nothing
+    #[arg(long)]
+    pub observe: bool,
+}
+
 /// `stint daemon`: runs until SIGTERM or SIGINT.
-pub fn run(args: DaemonArgs, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
+pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     log_to_stderr();
     let mut config = read_quota_files(args.config.as_deref())?;
     if args.observe {

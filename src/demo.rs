@@ -11,7 +11,7 @@ mod truth;
 
 use std::io::IsTerminal;
 
-use crate::cli::DemoArgs;
+use crate::cli::Driver;
 use crate::daemon::Sabotage;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -20,8 +20,25 @@ use progress::Progress;
 use promises::{PROMISES, Promise};
 use stage::Stage;
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[arg(long, value_enum, default_value = "sim")]
+    pub driver: Driver,
+    /// Stand-in devices, for example `h200:2`
+    #[arg(long, value_name = "MODEL[:N],…")]
+    pub devices: Option<String>,
+    /// How long the neighbours work
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<u64>,
+    /// Sabotage the mechanism behind one promise; the table must then show it broken
+    #[arg(long = "break", value_name = "PROMISE")]
+    pub break_promise: Option<String>,
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Runs the verb: exit 1 when a promise was broken.
-pub fn main(args: DemoArgs) -> Result<Exit, Failure> {
+pub fn main(args: Args) -> Result<Exit, Failure> {
     let sabotage = match &args.break_promise {
         None => Sabotage::default(),
         Some(name) => (promise(name)?.sabotage)(),

@@ -2,13 +2,22 @@
 
 use std::path::Path;
 
-use crate::cli::EventsArgs;
 use crate::events::Event;
 use crate::exit::{Exit, Failure};
 use crate::{output, status};
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Go on with what happens from now
+    #[arg(short, long)]
+    pub follow: bool,
+    /// One `stint.event/v1` object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Runs the verb. With `follow` it ends with the daemon or the reader.
-pub fn main(args: EventsArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     for event in status::connect(run_dir)?.events(args.follow)? {
         let event = event?;
         let goes_on = if args.json {

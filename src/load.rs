@@ -10,13 +10,73 @@ mod work;
 
 use std::time::Duration;
 
-use crate::cli::{Arrivals, Kind, LoadArgs};
-use crate::config::units::Bytes;
+use crate::config::units::{self, Bytes};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use cuda::Context;
 use kernel::Spin;
 use report::Report;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Memory held all the time
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
+    /// Allocate pieces of this size and keep them until one is refused, then smaller ones, and go on asking
+    #[arg(long, value_name = "SIZE")]
+    pub fill: Option<Bytes>,
+    /// What is submitted
+    #[arg(long, value_enum, default_value = "launch")]
+    pub kind: Kind,
+    /// Bytes of one copy, with `--kind copy`
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub size: Bytes,
+    /// Length of one kernel, whole microseconds
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    pub kernel: Option<Duration>,
+    /// Blocks of one kernel
+    #[arg(long, value_name = "BLOCKS")]
+    pub grid: Option<u32>,
+    /// First part of the kernel's name
+    #[arg(long)]
+    pub name: Option<String>,
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub streams: u32,
+    /// Time between two bursts; without it kernels follow one another
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    pub every: Option<Duration>,
+    /// Kernels of one burst
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub burst: u32,
+    #[arg(long, value_enum, default_value = "periodic")]
+    pub arrivals: Arrivals,
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Allocate and free this much again and again
+    #[arg(long, value_name = "SIZE")]
+    pub churn: Option<Bytes>,
+    /// How long to work
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub seconds: u32,
+    /// Schema `stint.load/v1`
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `load` submits to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// Kernels of `--kernel` each
+    Launch,
+    /// Copies of `--size` from host to device
+    Copy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Arrivals {
+    Periodic,
+    Poisson,
+}
 
 /// The device used; `CUDA_VISIBLE_DEVICES` says which one that is.
 const DEVICE: i32 = 0;
@@ -42,7 +102,7 @@ enum Submit {
 }
 
 impl Plan {
-    fn check(args: &LoadArgs) -> Result<Plan, Failure> {
+    fn check(args: &Args) -> Result<Plan, Failure> {
         let submit = match (args.kind, args.kernel) {
             (Kind::Launch, Some(length)) => Some(Submit::Kernel {
                 spin: kernel::spin(args.name.as_deref().unwrap_or(kernel::NAME), length)?,
@@ -79,7 +139,7 @@ impl Plan {
 }
 
 /// Runs the verb. Exit 3 when an allocation it needed was refused, 1 when the driver failed otherwise.
-pub fn main(args: LoadArgs) -> Result<Exit, Failure> {
+pub fn main(args: Args) -> Result<Exit, Failure> {
     let plan = Plan::check(&args)?;
     let (report, exit) = run(&plan)?;
     if args.json {

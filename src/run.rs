@@ -7,19 +7,69 @@ mod environment;
 mod node;
 mod private_node;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 use crate::artefacts::Artefacts;
-use crate::cli::{Driver, RunArgs};
-use crate::config::units::Memory;
+use crate::cli::Driver;
+use crate::config::units::{Memory, Ratio};
 use crate::exit::{Exit, Failure};
 use crate::protocol::Launch;
-pub use private_node::main as private_node;
+pub use private_node::{Args as PrivateNodeArgs, main as private_node};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Memory cap per device, for example `8GiB` or `50%`
+    #[arg(short, long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+    /// Guaranteed part of the compute, for example `30%`
+    #[arg(short, long, value_name = "PART")]
+    pub share: Option<Ratio>,
+    /// Hard ceiling of compute, for example `50%`
+    #[arg(long, value_name = "PART")]
+    pub limit: Option<Ratio>,
+    /// Who goes first
+    #[arg(short, long, value_enum)]
+    pub priority: Option<Priority>,
+    /// Devices the command sees: indices or UUIDs, for example `0,1`
+    #[arg(long, value_name = "LIST")]
+    pub gpus: Option<String>,
+    /// Tenant the command belongs to
+    #[arg(short, long, value_name = "NAME")]
+    pub tenant: Option<String>,
+    /// [default: the node's; without a node, nvidia if its driver is found]
+    #[arg(long, value_enum)]
+    pub driver: Option<Driver>,
+    /// Devices of a private stand-in node, for example `h200:2`
+    #[arg(long, value_name = "MODEL[:N],…")]
+    pub devices: Option<String>,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Priority {
+    Low,
+    Normal,
+    High,
+}
+
+impl Priority {
+    /// As written on the command line and in the quota file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High => "high",
+        }
+    }
+}
 
 /// Runs the verb. Its own failures end with 125, a command that cannot be executed with 126, one not found with 127, and
 /// what the node does not permit with 77.
-pub fn main(args: RunArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     let ended = prepare_and_run(args, run_dir).map_err(|failure| match failure.exit {
         Exit::NOT_PERMITTED | Exit::CANNOT_EXECUTE | Exit::NOT_FOUND => failure,
         _ => Failure {
@@ -30,7 +80,7 @@ pub fn main(args: RunArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     Ok(ended.pass_on()) // the node is gone by now: this may be the end of the process
 }
 
-fn prepare_and_run(args: RunArgs, run_dir: Option<&Path>) -> Result<child::Ended, Failure> {
+fn prepare_and_run(args: Args, run_dir: Option<&Path>) -> Result<child::Ended, Failure> {
     let artefacts = Artefacts::find()?;
     let mut node = node::Node::find_or_start(run_dir, args.driver, args.devices.as_deref())?;
     let launched = node.connection.launch(launch(&args))?;
@@ -60,7 +110,7 @@ fn prepare_and_run(args: RunArgs, run_dir: Option<&Path>) -> Result<child::Ended
 }
 
 /// What the daemon is asked for. Bytes are written out: what a person wrote is exact, so is this.
-fn launch(args: &RunArgs) -> Launch {
+fn launch(args: &Args) -> Launch {
     Launch {
         tenant: args.tenant.clone(),
         memory: args.memory.map(|memory| match memory {

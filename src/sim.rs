@@ -10,21 +10,41 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 
 use crate::artefacts::Artefacts;
-use crate::cli::SimVerb;
 use crate::exit::{Exit, Failure};
 
+#[derive(Debug, clap::Subcommand)]
+pub enum Verb {
+    /// Start the stand-in node; it stays until `stop`
+    Start(StartArgs),
+    /// Its own truth per process: busy ns, bytes, high-water mark
+    Status {
+        /// Schema `stint.sim/v1`
+        #[arg(long)]
+        json: bool,
+    },
+    /// End it
+    Stop,
+}
+
+/// Passed on to `stint-sim`, which checks the values.
+#[derive(Debug, clap::Args)]
+pub struct StartArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+    pub options: Vec<OsString>,
+}
+
 /// Runs `stint sim VERB …` by becoming `stint-sim VERB …`: returns only if that fails.
-pub fn main(verb: SimVerb, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+pub fn main(verb: Verb, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     let words: Vec<OsString> = match verb {
-        SimVerb::Start(args) => [OsString::from("start")]
+        Verb::Start(args) => [OsString::from("start")]
             .into_iter()
             .chain(args.options)
             .collect(),
-        SimVerb::Status { json } => {
+        Verb::Status { json } => {
             let json = json.then(|| OsString::from("--json"));
             [OsString::from("status")].into_iter().chain(json).collect()
         }
-        SimVerb::Stop => vec!["stop".into()],
+        Verb::Stop => vec!["stop".into()],
     };
     let mut command = program(&Artefacts::find()?, run_dir);
     let error = command.args(words).exec();

@@ -4,13 +4,19 @@ pub mod view;
 
 use std::path::Path;
 
-use crate::cli::StatusArgs;
 use crate::exit::{Exit, Failure};
 use crate::protocol::Connection;
 use crate::{output, place};
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Schema `stint.node/v1`
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Runs the verb.
-pub fn main(args: StatusArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     let node = connect(run_dir)?.status()?;
     if args.json {
         output::json(&node)?;

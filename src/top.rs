@@ -13,7 +13,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::cli::{StatusArgs, TopArgs};
+use crate::config::units;
 use crate::exit::{Exit, Failure};
 use crate::status;
 use screen::Screen;
@@ -21,10 +21,17 @@ use screen::Screen;
 /// Longest wait for a key before signals and news are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Time between two looks
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = units::duration)]
+    pub every: Duration,
+}
+
 /// Runs the verb until `q`, Escape, Ctrl-C or a signal.
-pub fn main(args: TopArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() {
-        return status::main(StatusArgs { json: false }, run_dir);
+        return status::main(status::Args { json: false }, run_dir);
     }
     status::connect(run_dir)?; // a node that is not there is told before the screen changes
     let ends = Arc::new(AtomicBool::new(false));

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::Args;
 use super::document::Seen;
 use super::progress::{Line, Progress};
 use super::tenant::Tenant;
 use super::truth::{Process, Source};
 use crate::artefacts::Artefacts;
-use crate::cli::{DemoArgs, Driver};
+use crate::cli::Driver;
 use crate::config::Config;
 use crate::daemon::{Daemon, Options, Sabotage};
 use crate::exit::Failure;
@@ -54,7 +55,7 @@ pub struct Stage {
 
 impl Stage {
     /// Sets up a node without what `sabotage` takes out of it.
-    pub fn open(args: &DemoArgs, sabotage: Sabotage, progress: Progress) -> Result<Stage, Failure> {
+    pub fn open(args: &Args, sabotage: Sabotage, progress: Progress) -> Result<Stage, Failure> {
         if place::is_taken() {
             return Err(Failure::failed(format!(
                 "this machine has a node at {}, which its programs cannot leave: the demo needs a machine without one",

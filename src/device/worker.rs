@@ -2,7 +2,7 @@
 //! says what devices there are, then looks at them as often as it is asked.
 
 use std::io::{self, BufRead, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enums::device::UsedGpuMemory;
@@ -11,11 +11,23 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::child::{Ask, Line};
 use super::{Device, DriverVersion, Inventory, Look, Process, context};
-use crate::cli::DeviceArgs;
 use crate::exit::{Exit, Failure};
 
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// NVML to open instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub nvml: Option<PathBuf>,
+    /// CUDA driver to open instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub cuda: Option<PathBuf>,
+    /// Measure what a context costs, and end
+    #[arg(long)]
+    pub contexts: bool,
+}
+
 /// Runs until the daemon hangs up.
-pub fn run(args: &DeviceArgs) -> Result<Exit, Failure> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     // A hung call never reads the end of its input: the child goes with its daemon all the same.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(Failure::failed)?;
     let path = args.nvml.as_deref().unwrap_or(Path::new("libnvidia-ml.so.1"));

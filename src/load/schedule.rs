@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::Arrivals;
+use super::Arrivals;
 
 /// Begin of every round of an open loop, in order, the first at once (periodic) or after the first gap (Poisson). All of
 /// them are before `length`; the same arguments give the same times.

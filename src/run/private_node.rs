@@ -5,16 +5,25 @@ use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::cli::PrivateNodeArgs;
+use crate::cli::Driver;
 use crate::config::Config;
 use crate::daemon::{Daemon, Options};
 use crate::exit::{Exit, Failure};
 use crate::place;
 use crate::protocol::{Answer, Refused};
 
+/// The node `run` starts for one command where none runs; ends with its standard input.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[arg(long, value_enum)]
+    pub driver: Option<Driver>,
+    #[arg(long, value_name = "MODEL[:N],…")]
+    pub devices: Option<String>,
+}
+
 /// Starts the daemon in `run_dir`, answers one line (`protocol::Answer`), and ends when standard input does. A directory
 /// it made is removed with it.
-pub fn main(args: PrivateNodeArgs, run_dir: Option<&Path>) -> Result<Exit, Failure> {
+pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     let run_dir = run_dir.ok_or_else(|| Failure::usage("--run-dir is missing"))?;
     let ours = !run_dir.exists();
     let started = start(&args, run_dir, ours);
@@ -45,7 +54,7 @@ pub fn main(args: PrivateNodeArgs, run_dir: Option<&Path>) -> Result<Exit, Failu
     ended.map(|()| Exit::OK)
 }
 
-fn start(args: &PrivateNodeArgs, run_dir: &Path, ours: bool) -> Result<Daemon, Failure> {
+fn start(args: &Args, run_dir: &Path, ours: bool) -> Result<Daemon, Failure> {
     if ours {
         place::make(run_dir).map_err(|error| Failure::failed(format!("{}: {error}", run_dir.display())))?;
         if args.devices.is_none() {
