@@ -56,6 +56,8 @@ pub struct Sabotage {
     pub caps: bool,
     /// What dead clients held is not given back.
     pub reclaim: bool,
+    /// A refusal of one account closes all others.
+    pub isolation: bool,
 }
 
 impl Options {

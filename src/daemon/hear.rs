@@ -34,6 +34,9 @@ impl Core {
                 },
                 What::Event(event) => match event.kind {
                     PostedKind::Refused(reason) => {
+                        if self.sabotage.isolation {
+                            self.close_all_but(&account);
+                        }
                         let refusal = Refusal {
                             at: SystemTime::now(),
                             pid: 0,
@@ -76,6 +79,16 @@ impl Core {
                 },
             };
             self.apply(event);
+        }
+    }
+
+    /// Sabotage: from now on nobody else gets anything, either.
+    fn close_all_but(&mut self, refused: &str) {
+        let others = self.places.keys().filter(|account| *account != refused);
+        for account in others {
+            for device in 0..self.inventory.devices.len() {
+                let _ = self.ledgers.set_cap(account, device, 0); // the word is stored even where it is contended
+            }
         }
     }
 

@@ -503,6 +503,7 @@ fn sabotage_takes_out_what_it_says() {
         options.sabotage = Sabotage {
             caps: true,
             reclaim: true,
+            ..Sabotage::default()
         }
     });
     let mut client = node.client();
@@ -517,6 +518,25 @@ fn sabotage_takes_out_what_it_says() {
     let mut next = node.client();
     next.tell("attach 1");
     assert_eq!(next.tell("reserve 1000000000"), "refused");
+}
+
+#[test]
+fn a_refusal_binds_nobody_else_unless_that_is_sabotaged() {
+    for isolation in [false, true] {
+        let node = TestNode::with(CAP, |options| options.sabotage.isolation = isolation);
+        let (mut greedy, mut neighbour) = (node.client(), node.client());
+        for (client, tenant) in [(&mut greedy, "greedy"), (&mut neighbour, "neighbour")] {
+            client.tell(&format!(r#"launch {{"tenant":"{tenant}","memory":"64MiB"}}"#));
+            client.tell("attach 1");
+        }
+        greedy.tell("post 500000000");
+        until("the refusal is heard of", || {
+            let refused = crate::events::Kind::Refused;
+            node.events().iter().any(|event| event.kind == refused)
+        });
+        let expected = if isolation { "refused" } else { "ok" };
+        assert_eq!(neighbour.tell("reserve 1000000"), expected);
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub const PROMISES: &[Promise] = &[
         act: neighbours_untouched_by_oom,
         keeps: |done| done >= 100.0,
         sabotage: || Sabotage {
-            caps: true,
+            isolation: true,
             ..Sabotage::default()
         },
     },
