@@ -100,11 +100,17 @@ impl Running {
 
     /// Waits for the end; a program that hangs is killed and fails the test, `what` says which.
     #[track_caller]
-    pub fn finish(mut self, what: &str) -> Outcome {
+    pub fn finish(self, what: &str) -> Outcome {
+        self.finish_within(what, WATCHDOG)
+    }
+
+    /// The same for a program that works longer than most.
+    #[track_caller]
+    pub fn finish_within(mut self, what: &str, longest: Duration) -> Outcome {
         let (done, watch) = mpsc::channel::<()>();
         let group = self.child.id();
         let watchdog = thread::spawn(move || {
-            let hung = watch.recv_timeout(WATCHDOG) == Err(mpsc::RecvTimeoutError::Timeout);
+            let hung = watch.recv_timeout(longest) == Err(mpsc::RecvTimeoutError::Timeout);
             if hung {
                 kill_group(group);
             }

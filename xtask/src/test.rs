@@ -76,7 +76,12 @@ pub fn test(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()>
 
 /// The one integration binary, on artefacts that are up to date and away from the machine's own node.
 fn integration(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()> {
-    for (package, program) in [("valgrind", "valgrind"), ("python3", "python3")] {
+    for (package, program) in [
+        ("valgrind", "valgrind"),
+        ("python3", "python3"),
+        ("debootstrap", "debootstrap"),
+        ("systemd-container", "systemd-nspawn"),
+    ] {
         if let Err(why) = system::provide(steps, package, program) {
             steps.skip(&format!("tests that need {program}"), &why);
         }
