@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
-use crate::{daemon, demo, device, event_lines, load, run, sim, status, top};
+use crate::{completions, daemon, demo, device, event_lines, load, man, run, sim, status, top};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -48,6 +48,11 @@ pub enum Verb {
     /// The stand-in GPU node
     #[command(subcommand)]
     Sim(sim::Verb),
+    /// Print what a shell needs to complete this command line
+    Completions(completions::Args),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(man::Args),
     /// The private node of one `run`
     #[command(hide = true)]
     PrivateNode(run::PrivateNodeArgs),
@@ -106,6 +111,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
+        Verb::Completions(args) => completions::main(&args),
+        Verb::Man(args) => man::main(&args),
         Verb::Demo(args) => demo::main(args),
     }
 }

@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod artefacts;
 pub mod cli;
+pub mod completions;
 pub mod config;
 pub mod daemon;
 pub mod demo;
@@ -16,6 +17,7 @@ pub mod event_lines;
 pub mod events;
 pub mod exit;
 pub mod load;
+pub mod man;
 pub mod output;
 pub mod place;
 pub mod protocol;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::{
     inner,
@@ -83,6 +83,28 @@ fn lay_out(layout: &Layout) -> Result<()> {
             beside: None,
         };
         link::link(layout, &runtime, &to.join("sim/lib").join(&soname))?;
+    }
+    describe(&to)
+}
+
+/// Man pages and completions, written by the program they describe.
+fn describe(to: &Path) -> Result<()> {
+    let stint = to.join("bin/stint");
+    inner::run(inner::command(&stint).arg("man").arg(to.join("share/man/man1")))?;
+    for (shell, file) in [
+        ("bash", "bash-completion/completions/stint"),
+        ("zsh", "zsh/vendor-completions/_stint"),
+        ("fish", "fish/vendor_completions.d/stint.fish"),
+    ] {
+        let file = to.join("share").join(file);
+        std::fs::create_dir_all(file.parent().context("a completion needs a directory")?)?;
+        let made = inner::command(&stint).args(["completions", shell]).output()?;
+        ensure!(
+            made.status.success(),
+            "no completions for {shell}: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        std::fs::write(&file, made.stdout).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
 }
