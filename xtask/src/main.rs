@@ -1,11 +1,12 @@
 //! `cargo xtask`: builds, shows, tests and measures Stint with nothing but a Rust toolchain and a C compiler.
 //!
 //! Reads the command line and calls one file per command. Next: `build.rs` (what everything else starts with),
-//! `test.rs`, `bench.rs`; they use `layout.rs` (where files are), `inner.rs` (commands with a clean environment) and
+//! `test.rs`, `bench.rs`, `dist.rs`; they use `layout.rs` (where files are), `inner.rs` (commands with a clean environment) and
 //! `steps.rs` (named, timed steps and the list of skips).
 
 mod artefacts;
 mod bench;
+mod dist;
 mod inner;
 mod layout;
 mod link;
@@ -26,6 +27,7 @@ cargo xtask build                                build every artefact into targe
 cargo xtask demo [ARGS of stint demo]            build, then show the promises kept on the stand-in GPU
 cargo xtask test [--long] [--clients all] [FILTER]   build, then run every test; what is skipped is said at the end
 cargo xtask bench [FILTER]                       instruction counts and times
+cargo xtask dist [--version X] [--as-built]      packages and a tarball under target/dist; --as-built: of what `build` left, for tests
 cargo xtask deny                                 licences, sources and bans of all dependencies
 cargo xtask link --soname NAME --names FILE --out FILE [--node VERSION] [--beside FILE]   one more library out of the stand-in's archive";
 
@@ -56,6 +58,7 @@ fn run(steps: &mut Steps) -> Result<ExitCode> {
         }
         "test" => test::test(steps, &layout, &test::Options::parse(&rest)?)?,
         "bench" => bench::bench(steps, &layout, &rest)?,
+        "dist" => dist::dist(steps, &layout, &dist::Options::parse(&rest)?)?,
         "deny" => test::deny(steps, &layout)?,
         "link" => link::command(&layout, &rest)?,
         "help" | "--help" | "-h" => println!("{USAGE}"),

@@ -6,7 +6,20 @@ use crate::{inner, layout::Layout, steps::Steps, system};
 
 /// The program `name` of the pinned `requirement`, installed once; the error says why it is not to be had.
 pub fn tool(steps: &mut Steps, layout: &Layout, name: &str, requirement: &str) -> Result<PathBuf, String> {
-    let home = layout.cache().join(requirement.replace("==", "-"));
+    tools(steps, layout, name, &[requirement])
+}
+
+/// The same for a program that needs further pinned requirements beside it.
+pub fn tools(
+    steps: &mut Steps,
+    layout: &Layout,
+    name: &str,
+    requirements: &[&str],
+) -> Result<PathBuf, String> {
+    let requirement = requirements.join(" ");
+    let home = layout
+        .cache()
+        .join(requirement.replace("==", "-").replace(' ', "_"));
     let program = home.join("bin").join(name);
     if program.is_file() {
         return Ok(program);
@@ -16,13 +29,11 @@ pub fn tool(steps: &mut Steps, layout: &Layout, name: &str, requirement: &str) -
         system::install(steps, "python3-venv")?;
     }
     let made = inner::quiet(inner::command("python3").args(["-m", "venv"]).arg(&home)).and_then(|_| {
-        inner::quiet(inner::command(home.join("bin/pip")).args([
-            "--disable-pip-version-check",
-            "install",
-            "--quiet",
-            "--no-deps",
-            requirement,
-        ]))
+        inner::quiet(
+            inner::command(home.join("bin/pip"))
+                .args(["--disable-pip-version-check", "install", "--quiet", "--no-deps"])
+                .args(requirements),
+        )
     });
     match made {
         Ok(_) if program.is_file() => Ok(program),
