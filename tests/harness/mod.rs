@@ -3,6 +3,7 @@
 //! headers and compile C, `rootfs` is a system of its own to change and break, `skip` says what could not be tested.
 
 pub mod artefacts;
+pub mod chance;
 pub mod elf;
 pub mod node;
 pub mod outcome;

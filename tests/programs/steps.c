@@ -13,8 +13,11 @@
  *   freeraw NUMBER       cuMemFree of any value
  *   churn N BYTES        N times alloc and free -> first error, how many pairs succeeded
  *   launch N             N launches of a 10-us kernel, then waits for them
+ *   pid                  -> the process's number in its own namespace
+ *   listed D             -> NVML's error, then pid and bytes of each process it lists on device D
  *   exit|_exit|abort|exec    ends in that way */
 #include "driver.h"
+#include <dlfcn.h>
 #include <unistd.h>
 
 enum { SLOTS = 65536 };
@@ -74,6 +77,29 @@ static int launch(int count)
     return error ? error : cuCtxSynchronize();
 }
 
+static void *nvml(const char *name)
+{
+    static void *library;
+    if (!library) library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    return library ? dlsym(library, name) : NULL;
+}
+
+static void listed(unsigned ordinal)
+{
+    struct { unsigned pid; unsigned long long bytes; unsigned instance, compute; } list[256];
+    int (*start)(void) = nvml("nvmlInit_v2");
+    int (*by_index)(unsigned, void **) = nvml("nvmlDeviceGetHandleByIndex_v2");
+    int (*running)(void *, unsigned *, void *) = nvml("nvmlDeviceGetComputeRunningProcesses_v3");
+    unsigned count = 256;
+    void *handle;
+    int error = start && by_index && running ? start() : -1;
+    if (!error) error = by_index(ordinal, &handle);
+    if (!error) error = running(handle, &count, list);
+    printf("%d", error);
+    for (unsigned i = 0; !error && i < count; i++) printf(" %u %llu", list[i].pid, list[i].bytes);
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     char line[256], verb[32];
@@ -114,6 +140,8 @@ int main(int argc, char **argv)
             }
             printf("%d %llu\n", error, pairs);
         } else if (!strcmp(verb, "launch")) printf("%d\n", launch((int)number));
+        else if (!strcmp(verb, "pid")) printf("%d\n", getpid());
+        else if (!strcmp(verb, "listed")) listed((unsigned)number);
         else if (!strcmp(verb, "exit")) exit(0);
         else if (!strcmp(verb, "_exit")) _exit(0);
         else if (!strcmp(verb, "abort")) abort();

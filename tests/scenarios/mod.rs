@@ -5,8 +5,10 @@ mod caps;
 mod deaths;
 mod demo;
 mod devices;
+mod instants;
 mod loading;
 mod mistakes;
+mod namespaces;
 mod processes;
 mod silence;
 

@@ -1,7 +1,8 @@
 //! Process ids: the ledger has those of the daemon's namespace, a program is told those of its own.
 //!
 //! The kernel shows a process of another namespace only from above, so a program below cannot be told by number which of
-//! its neighbours a ledger entry is. Start times are the same in all namespaces, and tell.
+//! its neighbours a ledger entry is. Start times are the same in all pid namespaces, and tell; a time namespace shifts all
+//! of them alike.
 
 use ledger::slot::Owner;
 
@@ -11,6 +12,8 @@ pub struct Neighbours {
     account: u64,
     /// (id here, start time), read when first needed.
     visible: Option<Vec<(u32, u64)>>,
+    /// What this time namespace adds to a start time.
+    shift: i64,
 }
 
 impl Neighbours {
@@ -19,18 +22,20 @@ impl Neighbours {
         Neighbours {
             account,
             visible: None,
+            shift: shift(),
         }
     }
 
     /// The owner's id here; `None` if it is in no namespace below or at this one.
     pub fn id_of(&mut self, owner: &Owner) -> Option<u32> {
+        let expected = owner.start_time.checked_add_signed(self.shift)?;
         // The usual case: one namespace for all.
-        if start_time(owner.pid) == Some(owner.start_time) {
+        if start_time(owner.pid) == Some(expected) {
             return Some(owner.pid);
         }
         let visible = self.visible.get_or_insert_with(visible);
         // Others may have started in the same hundredth of a second; a client has the account mapped.
-        let is_it = |(pid, started): &(u32, u64)| *started == owner.start_time && maps(*pid, self.account);
+        let is_it = |(pid, started): &(u32, u64)| *started == expected && maps(*pid, self.account);
         let at = visible.iter().position(is_it)?;
         // Two clients of one instant are both found, each once.
         Some(visible.swap_remove(at).0)
@@ -63,6 +68,25 @@ fn visible() -> Vec<(u32, u64)> {
         .collect()
 }
 
+/// What this process's time namespace adds to times since boot, in clock ticks; 0 in the first one, or where there are none.
+fn shift() -> i64 {
+    let text = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    // SAFETY: no preconditions; a negative answer means nobody knows, and then nothing is shifted.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(0);
+    text.lines()
+        .find_map(|line| parse_shift(line, ticks))
+        .unwrap_or(0)
+}
+
+/// The line `boottime SECONDS NANOSECONDS`.
+fn parse_shift(line: &str, ticks: i64) -> Option<i64> {
+    let mut fields = line.split_ascii_whitespace();
+    if fields.next() != Some("boottime") {
+        return None;
+    }
+    fields.next()?.parse::<i64>().ok()?.checked_mul(ticks)
+}
+
 /// In clock ticks since boot; `None` where there is no such process.
 fn start_time(pid: u32) -> Option<u64> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
@@ -83,6 +107,17 @@ mod tests {
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 100 5";
         assert_eq!(parse(stat), Some(4242));
         assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_time_namespace_says_what_it_adds() {
+        assert_eq!(
+            parse_shift("boottime    1000000         0", 100),
+            Some(100_000_000)
+        );
+        assert_eq!(parse_shift("boottime -20 500000000", 100), Some(-2000));
+        assert_eq!(parse_shift("monotonic 7 0", 100), None);
+        assert_eq!(parse_shift("", 100), None);
     }
 
     #[test]

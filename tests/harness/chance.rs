@@ -1,0 +1,20 @@
+//! Numbers drawn from a seed: a test that draws is the same in every run.
+
+/// A generator, splitmix64.
+pub struct Chance(u64);
+
+impl Chance {
+    /// The one with this seed.
+    pub fn seeded(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
