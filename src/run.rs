@@ -13,6 +13,7 @@ use std::process::Command;
 
 use crate::artefacts::Artefacts;
 use crate::cli::Driver;
+use crate::config::Priority;
 use crate::config::units::{Memory, Ratio};
 use crate::exit::{Exit, Failure};
 use crate::protocol::Launch;
@@ -47,24 +48,6 @@ pub struct Args {
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Priority {
-    Low,
-    Normal,
-    High,
-}
-
-impl Priority {
-    /// As written on the command line and in the quota file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Priority::Low => "low",
-            Priority::Normal => "normal",
-            Priority::High => "high",
-        }
-    }
 }
 
 /// Runs the verb. Its own failures end with 125, a command that cannot be executed with 126, one not found with 127, and

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::process::Identity;
 use crate::config::units::{Bytes, Memory, Ratio};
-use crate::config::{Config, DEFAULT_TENANT, MemoryRule, Per, Rules, Unknown, tenant_name};
+use crate::config::{Config, DEFAULT_TENANT, Match, MemoryRule, Per, Rules, Unknown, tenant_name};
 use crate::exit::{Exit, Failure};
 use crate::protocol::Launch;
 
@@ -80,22 +80,33 @@ pub fn place_of(config: &Config, launches: &Launches, peer: &Peer) -> Option<Pla
     }
     let matching = config.tenants.iter().find(|(_, tenant)| {
         let is_user = |user: &str| user == peer.user || user.parse() == Ok(peer.uid);
-        tenant.matches.iter().any(|one| is_user(&one.user))
+        tenant
+            .matches
+            .iter()
+            .any(|one| *one == only_user(one) && one.user.as_deref().is_some_and(is_user))
     });
     match matching {
-        Some((name, tenant)) => Some(standing(name, tenant.rules, peer)),
-        None if config.node.unknown == Unknown::Default => {
-            Some(standing(DEFAULT_TENANT, config.defaults, peer))
+        Some((name, tenant)) => Some(standing(name, &tenant.rules, peer)),
+        None if config.node.unknown != Unknown::Refuse => {
+            Some(standing(DEFAULT_TENANT, &config.defaults, peer))
         }
         None => None,
     }
 }
 
+/// The part of a match that is understood today.
+fn only_user(one: &Match) -> Match {
+    Match {
+        user: one.user.clone(),
+        ..Match::default()
+    }
+}
+
 /// A place by the quota file alone.
-fn standing(tenant: &str, rules: Rules, peer: &Peer) -> Place {
+fn standing(tenant: &str, rules: &Rules, peer: &Peer) -> Place {
     let account = match rules.per {
         Per::Tenant => tenant.to_string(),
-        Per::User => format!("{tenant}/{}", peer.user),
+        Per::User | Per::Job | Per::Container => format!("{tenant}/{}", peer.user),
     };
     Place {
         tenant: tenant.into(),
@@ -187,7 +198,7 @@ fn granted(
     memory: Option<Memory>,
 ) -> Result<Place, Failure> {
     let Some(name) = tenant else {
-        let own = own.unwrap_or_else(|| standing(DEFAULT_TENANT, config.defaults, peer));
+        let own = own.unwrap_or_else(|| standing(DEFAULT_TENANT, &config.defaults, peer));
         return Ok(match memory {
             None => own,
             Some(asked) => Place {
@@ -201,15 +212,15 @@ fn granted(
     };
     tenant_name(name).map_err(|message| Failure::new(Exit::USAGE, message))?;
     let mut place = match config.tenants.get(name) {
-        Some(tenant) => standing(name, tenant.rules, peer),
-        None if name == DEFAULT_TENANT => standing(name, config.defaults, peer),
+        Some(tenant) => standing(name, &tenant.rules, peer),
+        None if name == DEFAULT_TENANT => standing(name, &config.defaults, peer),
         None => Place {
             passing: true,
             ..standing(
                 name,
-                Rules {
+                &Rules {
                     per: Per::Tenant,
-                    ..config.defaults
+                    ..config.defaults.clone()
                 },
                 peer,
             )

@@ -1,174 +1,108 @@
 //! The quota file: parsed once into something that cannot be wrong. `raw.rs` knows the shape, `reader.rs` reads it,
-//! `check.rs` knows the meaning, `problem.rs` how a mistake is told. No file is opened here; `daemon/quota_files.rs` reads them.
+//! `check.rs` knows the meaning, `problem.rs` how a mistake is told; `node.rs`, `rules.rs`, `tenant.rs` and `device.rs` are what
+//! is meant. No file is opened here; `daemon/quota_files.rs` reads them.
 
 mod check;
+mod device;
+mod node;
 mod problem;
 mod raw;
 mod reader;
+mod rules;
+mod tenant;
 pub mod units;
+mod when;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
+use jiff::tz::TimeZone;
+use serde::Serialize;
 
+pub use device::{DeviceMode, DeviceRules, Policy};
+pub use node::{Absent, Context, Drift, Mode, NodeRules, Overcommit, Unknown};
 pub use problem::{Problem, Problems};
+pub use rules::{MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules};
+pub use tenant::{CONTAINER_KEYS, Gpu, Match, Tenant};
 use units::{Bytes, Memory};
+pub use when::{Hours, Until};
 
-/// Whether rules bind or are only shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    #[default]
-    Enforce,
-    Observe,
-}
-
-/// What a client does when no daemon answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Absent {
-    #[default]
-    Refuse,
-    Run,
-}
-
-/// What becomes of a GPU process that matches no tenant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unknown {
-    /// It belongs to the tenant `default`.
-    #[default]
-    Default,
-    /// Its attach is refused.
-    Refuse,
-}
-
-/// Whether more memory may be guaranteed than a device has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overcommit {
-    #[default]
-    Refuse,
-    Allow,
-}
-
-/// Who shares one account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Per {
-    Tenant,
-    User,
-}
-
-/// `[node]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeRules {
-    pub mode: Mode,
-    pub unknown: Unknown,
-    pub absent: Absent,
-    /// Kept back on every device; `None`: nothing.
-    pub reserve: Option<Memory>,
-    pub overcommit: Overcommit,
-}
-
-impl Default for NodeRules {
-    fn default() -> NodeRules {
-        NodeRules {
-            mode: Mode::default(),
-            unknown: Unknown::default(),
-            absent: Absent::default(),
-            reserve: units::Ratio::from_millionths(20_000).map(Memory::Part),
-            overcommit: Overcommit::default(),
-        }
-    }
-}
-
-impl NodeRules {
-    /// Bytes kept back on a device of `total` bytes.
-    pub fn reserve_on(&self, total: Bytes) -> Bytes {
-        self.reserve
-            .and_then(|reserve| reserve.on_device(total))
-            .unwrap_or_default()
-    }
-}
-
-/// Memory of one account on one device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemoryRule {
-    /// Never lent to others; `None`: nothing is guaranteed.
-    pub guaranteed: Option<Memory>,
-    /// The cap.
-    pub cap: Memory,
-}
-
-impl MemoryRule {
-    /// Everything the device has, nothing of it guaranteed.
-    pub const ALL: MemoryRule = MemoryRule {
-        guaranteed: None,
-        cap: Memory::All,
-    };
-
-    /// One value is both cap and guarantee; `all` guarantees nothing.
-    pub fn one(value: Memory) -> MemoryRule {
-        MemoryRule {
-            guaranteed: (value != Memory::All).then_some(value),
-            cap: value,
-        }
-    }
-}
-
-/// What holds for a tenant; the keys of `[defaults]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
-    pub per: Per,
-    pub memory: MemoryRule,
-}
-
-impl Default for Rules {
-    fn default() -> Rules {
-        Rules {
-            per: Per::User,
-            memory: MemoryRule::ALL,
-        }
-    }
-}
-
-/// One alternative of `match` that can hold: all its keys must.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Match {
-    pub user: String,
-}
-
-/// `[tenants.NAME]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tenant {
-    pub matches: Vec<Match>,
-    pub rules: Rules,
-    /// Where its memory was written, for errors that need a device to be found.
-    pub memory_at: Option<At>,
-}
-
-/// A place in a quota file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A place in a quota file: line and column from 1.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct At {
     pub file: PathBuf,
     pub line: usize,
     pub column: usize,
 }
 
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
+    }
+}
+
+/// A key that was understood and has no effect yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotInForce {
+    pub key: &'static str,
+    /// `node`, `defaults`, `tenants.NAME` or `devices.N`.
+    pub stanza: String,
+    pub at: At,
+}
+
+impl NotInForce {
+    /// The tenant whose stanza it stands in.
+    pub fn tenant(&self) -> Option<&str> {
+        self.stanza.strip_prefix("tenants.")
+    }
+}
+
+impl fmt::Display for NotInForce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotInForce { key, stanza, at } = self;
+        write!(
+            f,
+            "{at}: `{key}` of [{stanza}] is understood and not in force yet"
+        )
+    }
+}
+
 /// The quota file, checked. The default is that of a node without one: memory `all`, everything shown.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Config {
     pub node: NodeRules,
     pub defaults: Rules,
+    #[serde(skip)]
     pub defaults_memory_at: Option<At>,
+    /// As written, those not in force now too: [`Config::tenant`] leaves them out.
     pub tenants: BTreeMap<String, Tenant>,
-    /// Keys that were understood and have no effect yet; said once at start, never silently dropped.
-    pub not_in_force: Vec<Problem>,
+    /// By index.
+    pub devices: BTreeMap<u32, DeviceRules>,
+    /// Said once at start and shown, never silently dropped.
+    #[serde(skip)]
+    pub not_in_force: Vec<NotInForce>,
+    /// Where `until` and `hours` are read; UTC unless told.
+    #[serde(skip)]
+    pub zone: Zone,
+}
+
+/// A time zone; by default UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(pub TimeZone);
+
+impl Default for Zone {
+    fn default() -> Zone {
+        Zone(TimeZone::UTC)
+    }
 }
 
 /// Name of the tenant of those who match no other.
 pub const DEFAULT_TENANT: &str = "default";
 
 /// A quota file as read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     pub path: PathBuf,
     pub text: String,
@@ -178,6 +112,33 @@ impl Config {
     /// Parses and checks `sources` in order; a later file's `[node]` and `[defaults]` keys go before an earlier one's.
     pub fn parse(sources: &[Source]) -> Result<Config, Problems> {
         check::parse(sources)
+    }
+
+    /// The tenants in force at `now`: a stanza past its `until` or outside its `hours` is as if it were not there.
+    pub fn in_force(&self, now: SystemTime) -> impl Iterator<Item = (&str, &Tenant)> {
+        let all = self.tenants.iter().map(|(name, tenant)| (name.as_str(), tenant));
+        all.filter(move |(_, tenant)| tenant.in_force(now, &self.zone.0))
+    }
+
+    /// The tenant of that name, where it is in force at `now`.
+    pub fn tenant(&self, name: &str, now: SystemTime) -> Option<&Tenant> {
+        self.tenants
+            .get(name)
+            .filter(|tenant| tenant.in_force(now, &self.zone.0))
+    }
+
+    /// What holds for the tenant of that name at `now`: its own rules, or `[defaults]` where the file has none for it.
+    pub fn rules_of(&self, name: &str, now: SystemTime) -> &Rules {
+        self.tenant(name, now)
+            .map_or(&self.defaults, |tenant| &tenant.rules)
+    }
+
+    /// The next instant after `now` at which a stanza comes into force or ends.
+    pub fn next_change(&self, now: SystemTime) -> Option<SystemTime> {
+        self.tenants
+            .values()
+            .filter_map(|tenant| tenant.next_change(now, &self.zone.0))
+            .min()
     }
 
     /// Values that no device of `total` bytes can hold: one mistake per value.

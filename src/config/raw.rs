@@ -55,7 +55,7 @@ pub struct Rules {
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     #[serde(rename = "match")]
-    pub matches: Option<Spanned<Vec<Match>>>,
+    pub matches: Option<Spanned<Vec<Spanned<Match>>>>,
     pub gpus: Option<Spanned<Vec<Scalar>>>,
     pub hours: Option<Scalar>,
     pub until: Option<Scalar>,
@@ -103,7 +103,7 @@ pub struct Match {
     pub group: Option<Scalar>,
     pub cgroup: Option<Scalar>,
     pub slurm_job: Option<Scalar>,
-    pub container: Option<Spanned<BTreeMap<String, Text>>>,
+    pub container: Option<Spanned<BTreeMap<Spanned<String>, Scalar>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -114,11 +114,10 @@ pub struct Device {
     pub mig: Option<Spanned<Mig>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mig {
-    #[serde(rename = "layout")]
-    pub _layout: Vec<Text>,
+    pub layout: Spanned<Vec<Scalar>>,
 }
 
 /// `memory = "8GiB"` or `memory = { guaranteed = "4GiB", burst = "8GiB" }`.
@@ -137,7 +136,7 @@ pub struct Two {
 
 struct TextVisitor;
 
-impl Visitor<'_> for TextVisitor {
+impl<'de> Visitor<'de> for TextVisitor {
     type Value = Text;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,6 +161,15 @@ impl Visitor<'_> for TextVisitor {
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Text, E> {
         Ok(Text(value.to_string()))
+    }
+
+    /// A date of TOML's own; any other table is none.
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
+        let date = toml::value::Datetime::deserialize(de::value::MapAccessDeserializer::new(map));
+        match date {
+            Ok(date) => Ok(Text(date.to_string())),
+            Err(_) => Err(de::Error::invalid_type(de::Unexpected::Map, &self)),
+        }
     }
 }
 

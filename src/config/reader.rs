@@ -10,15 +10,17 @@ use serde::de::IntoDeserializer;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Source;
-use super::problem::Problem;
+use super::problem::{Problem, place};
 use super::raw::{Scalar, parts};
+use super::{At, NotInForce, Source};
 
 /// One file being checked, and where its findings go.
 pub struct File<'a> {
     pub source: &'a Source,
     pub problems: &'a mut Vec<Problem>,
-    pub not_in_force: &'a mut Vec<Problem>,
+    pub not_in_force: &'a mut Vec<NotInForce>,
+    /// The stanza being read, for [`NotInForce`].
+    pub stanza: String,
 }
 
 impl File<'_> {
@@ -36,9 +38,34 @@ impl File<'_> {
     }
 
     /// Reports a key that was understood and has no effect yet.
-    pub fn later(&mut self, span: Range<usize>, key: &str) {
-        let problem = self.at(span, format!("`{key}` is understood and not in force yet"));
-        self.not_in_force.push(problem);
+    pub fn later(&mut self, span: Range<usize>, key: &'static str) {
+        let (stanza, at) = (self.stanza.clone(), self.place(span));
+        self.not_in_force.push(NotInForce { key, stanza, at });
+    }
+
+    /// [`File::later`] for a key that was written at `span`, with a value whose mechanism comes later.
+    pub fn later_if(&mut self, span: Option<Range<usize>>, key: &'static str, later: bool) {
+        if let (Some(span), true) = (span, later) {
+            self.later(span, key);
+        }
+    }
+
+    /// Whether a mistake inside `span` was told already: what is left after it was taken out is not judged as well.
+    pub fn told_inside(&self, span: Range<usize>) -> bool {
+        let range = place(&self.source.text, span.start)..place(&self.source.text, span.end);
+        self.problems.iter().any(|problem| {
+            problem.file == self.source.path && range.contains(&(problem.line, problem.column))
+        })
+    }
+
+    /// The beginning of `span`.
+    pub fn place(&self, span: Range<usize>) -> At {
+        let (line, column) = place(&self.source.text, span.start);
+        At {
+            file: self.source.path.clone(),
+            line,
+            column,
+        }
     }
 
     /// The sub-tables of `value`; a mistake if it is no table.
@@ -110,32 +137,8 @@ impl File<'_> {
         None
     }
 
-    /// A word of which only some have an effect yet: `None` in `words` marks the others.
-    pub fn word_in_force<T: Copy>(
-        &mut self,
-        key: &str,
-        scalar: Option<Scalar>,
-        words: &[(&str, Option<T>)],
-    ) -> Option<T> {
-        let span = scalar.as_ref()?.span();
-        let value = self.word(scalar, words)?;
-        if value.is_none() {
-            self.later(span, key);
-        }
-        value
-    }
-
     pub fn parsed<T: FromStr<Err: Display>>(&mut self, scalar: Option<Scalar>) -> Option<T> {
         self.value(scalar, |text| text.parse().map_err(told))
-    }
-
-    pub fn parsed_later<T: FromStr<Err: Display>>(&mut self, key: &str, scalar: Option<Scalar>) {
-        let Some(span) = scalar.as_ref().map(|scalar| scalar.span()) else {
-            return;
-        };
-        if self.parsed::<T>(scalar).is_some() {
-            self.later(span, key);
-        }
     }
 }
 
@@ -170,13 +173,37 @@ fn take_out(table: &mut DeTable<'_>, place: &Range<usize>) -> bool {
         if covers(key.span()) {
             found = Some(key.clone());
         } else if covers(value.span()) {
-            if let DeValue::Table(inner) = value.get_mut()
-                && take_out(inner, place)
-            {
+            if take_out_of(value.get_mut(), place) {
                 return true;
             }
             found = Some(key.clone());
         }
     }
     found.is_some_and(|key| table.remove(&key).is_some())
+}
+
+/// [`take_out`] for what lies inside a value. False: nothing inside covers `place`.
+fn take_out_of(value: &mut DeValue<'_>, place: &Range<usize>) -> bool {
+    let covers = |span: Range<usize>| span.start <= place.start && place.end <= span.end;
+    match value {
+        DeValue::Table(table) => take_out(table, place),
+        DeValue::Array(array) => {
+            let Some(position) = array.iter().position(|item| covers(item.span())) else {
+                return false;
+            };
+            // Of an array of tables a table stays, without what was wrong in it.
+            let inside = array
+                .get_mut(position)
+                .is_some_and(|item| take_out_of(item.get_mut(), place));
+            inside || {
+                let all = array.iter().enumerate();
+                *array = all
+                    .filter(|(place, _)| *place != position)
+                    .map(|(_, item)| item.clone())
+                    .collect();
+                true
+            }
+        }
+        _ => false,
+    }
 }

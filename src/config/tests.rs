@@ -14,6 +14,20 @@ fn bytes(text: &str) -> Memory {
     text.parse().unwrap()
 }
 
+fn user(name: &str) -> Match {
+    Match {
+        user: Some(name.into()),
+        ..Match::default()
+    }
+}
+
+fn group(name: &str) -> Match {
+    Match {
+        group: Some(name.into()),
+        ..Match::default()
+    }
+}
+
 #[test]
 fn a_node_without_a_file_caps_nothing_and_shows_everything() {
     let config = read("").unwrap();
@@ -72,7 +86,7 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
     )
     .unwrap();
     let training = &config.tenants["training"];
-    assert_eq!(training.matches, [Match { user: "alice".into() }]);
+    assert_eq!(training.matches, [user("alice"), group("phd")]);
     assert_eq!(
         training.rules.memory,
         MemoryRule {
@@ -85,7 +99,7 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
         MemoryRule::one(bytes("6GiB")),
         "from [defaults]"
     );
-    let later: Vec<String> = config.not_in_force.iter().map(Problem::to_string).collect();
+    let later: Vec<String> = config.not_in_force.iter().map(NotInForce::to_string).collect();
     for key in [
         "drift",
         "http",

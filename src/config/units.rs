@@ -262,6 +262,42 @@ pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     }
 }
 
+impl fmt::Display for Memory {
+    /// As it may be written, exactly: `8GiB`, `1000000001B`, `50%`, `all`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = match self {
+            Memory::All => return f.write_str("all"),
+            Memory::Part(part) => return part.fmt(f),
+            Memory::Bytes(bytes) => bytes.0,
+        };
+        for (unit, shift) in [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+            if bytes > 0 && bytes.trailing_zeros() >= shift {
+                return write!(f, "{}{unit}", bytes >> shift);
+            }
+        }
+        write!(f, "{bytes}B")
+    }
+}
+
+/// Memory and ratios are text in JSON, as they are in the quota file.
+macro_rules! as_text {
+    ($($of:ty),*) => {$(
+        impl serde::Serialize for $of {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $of {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$of, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+as_text!(Memory, Ratio);
+
 impl fmt::Display for Bytes {
     /// Binary units with at most two decimals, for people: `6.00 GiB`. Exact bytes are printed as the plain number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -363,5 +399,24 @@ mod tests {
         assert_eq!(Bytes((6 << 30) + 1).to_string(), "6.00 GiB");
         assert_eq!(Bytes(1023).to_string(), "1023 B");
         assert_eq!(Ratio(125_000).to_string(), "12.5%");
+    }
+
+    #[test]
+    fn what_is_told_can_be_written_again() {
+        for text in [
+            "8GiB",
+            "3TiB",
+            "1KiB",
+            "1000000001B",
+            "50%",
+            "12.5%",
+            "0.0001%",
+            "all",
+        ] {
+            let memory: Memory = text.parse().unwrap();
+            assert_eq!(memory.to_string(), text);
+            let json = serde_json::to_string(&memory).unwrap();
+            assert_eq!(serde_json::from_str::<Memory>(&json).unwrap(), memory);
+        }
     }
 }
