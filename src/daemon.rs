@@ -4,6 +4,7 @@
 mod accounts;
 mod admit;
 mod answer;
+mod callers;
 mod client_list;
 mod core;
 mod hear;

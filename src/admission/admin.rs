@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use serde::Serialize;
 
-use super::process::same_namespace;
+use super::process::{Credentials, same_namespace};
 use crate::protocol::LONGEST_REQUEST;
 
 /// A caller that leaves so much unread loses the connection.
@@ -17,6 +17,7 @@ const MOST_UNREAD: usize = 8 << 20;
 #[derive(Debug)]
 pub struct Admin {
     stream: UnixStream,
+    peer: Option<Credentials>,
     /// Bytes of a line whose end has not come.
     unfinished: Vec<u8>,
     unsent: Vec<u8>,
@@ -44,12 +45,18 @@ impl Admin {
     pub fn new(stream: UnixStream) -> io::Result<Admin> {
         stream.set_nonblocking(true)?;
         Ok(Admin {
+            peer: Credentials::of(&stream),
             stream,
             unfinished: Vec::new(),
             unsent: Vec::new(),
             follows: false,
             finishing: false,
         })
+    }
+
+    /// Who connected.
+    pub fn peer(&self) -> Option<Credentials> {
+        self.peer
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {

@@ -42,7 +42,8 @@ pub struct Authority {
 }
 
 impl Authority {
-    fn over(self, peer: &Peer) -> bool {
+    /// Whether `peer` has it.
+    pub fn over(self, peer: &Peer) -> bool {
         peer.uid == 0
             || peer.uid == self.daemon
             || self.group.is_some_and(|group| peer.groups.contains(&group))

@@ -1,53 +1,19 @@
 //! Requests on the admin socket (`protocol.rs`), and launches: a process that becomes the head of a tenant's processes.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::time::SystemTime;
 
-use nix::sys::socket::{getsockopt, sockopt};
 use serde::Serialize;
 
+use super::callers::Caller;
 use super::core::{Core, mind_unsent};
-use crate::admission::admin::{Admin, Over, in_our_namespaces};
+use crate::admission::admin::{Admin, Over};
 use crate::admission::identity::{Place, not_in_force, place_of, place_of_launch};
-use crate::admission::process::{self, Credentials};
 use crate::config::units::{Bytes, Memory};
 use crate::exit::Failure;
 use crate::protocol::{Answer, Launch, Launched, LaunchedDevice, Refused, Request};
 use crate::state::Event;
 
-/// Connections taken in one round.
-const AT_ONCE: usize = 16;
-
 impl Core {
-    pub fn accept_admins(&mut self) {
-        for _ in 0..AT_ONCE {
-            let stream = match self.admin_listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    tracing::warn!(%error, "a caller cannot be accepted");
-                    return;
-                }
-            };
-            if let Err(error) = self.accept_admin(stream) {
-                tracing::debug!(%error, "a caller was hung up on");
-            }
-        }
-    }
-
-    fn accept_admin(&mut self, stream: UnixStream) -> Result<(), Over> {
-        let peer = Credentials::of(&stream);
-        let mut admin = Admin::new(stream)?;
-        if !peer.is_some_and(|peer| in_our_namespaces(peer.pid)) {
-            let why = "you are in another user or pid namespace than the node: ask from the host";
-            return admin.send(&refused(Failure::not_permitted(why)));
-        }
-        let token = self.enroll(admin.socket()).map_err(std::io::Error::from)?;
-        self.admins.insert(token, admin);
-        Ok(())
-    }
-
     /// Reads what a caller sent and answers it; hangs up when it is over.
     pub fn serve(&mut self, token: u64) {
         let Some(mut admin) = self.admins.remove(&token) else {
@@ -104,15 +70,14 @@ impl Core {
         if !self.predecessors.is_empty() {
             return Err(Failure::failed(self.why_nobody_is_admitted()));
         }
-        let ended = || Failure::failed("the caller has ended");
-        let Credentials { pid, uid } = Credentials::of(&admin.socket()).ok_or_else(ended)?;
-        let pidfd = descriptor_of(admin, pid).ok_or_else(ended)?;
-        let (mut peer, _) = self.peer(pid, &pidfd).ok_or_else(ended)?;
+        let Caller {
+            billed,
+            acting,
+            pidfd,
+        } = self.caller(admin)?;
+        let (head, pid) = (billed.identity, billed.identity.pid);
         let later = not_in_force(asked)?;
-        let billed = peer.clone();
-        // What it may do goes by the user it acts as, whom it is billed to by the one it is.
-        peer.uid = uid;
-        let place = place_of_launch(&self.config, &self.launches, self.authority, &peer, asked)?;
+        let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked)?;
         self.check_devices(&place)?;
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {
@@ -130,9 +95,9 @@ impl Core {
             }
             None => self.ensure_open(&place)?,
         }
-        self.watch(peer.identity, pidfd)
+        self.watch(head, pidfd)
             .map_err(|error| Failure::failed(format!("pid {pid}: {error}")))?;
-        self.launches.add(peer.identity, place.clone());
+        self.launches.add(head, place.clone());
         self.count_launches(&place.account);
         for key in later {
             let message = format!("`{key}` of the launch by pid {pid} is understood and not in force yet");
@@ -199,17 +164,8 @@ impl Core {
     }
 }
 
-/// A descriptor for the process that connected, `pid`. Before Linux 6.5 it is opened by number: a caller that ended since
-/// leaves a launch to whoever has its number now, with what the caller's user may ask for and no more.
-fn descriptor_of(admin: &Admin, pid: u32) -> Option<OwnedFd> {
-    match getsockopt(&admin.socket(), sockopt::PeerPidfd) {
-        Ok(pidfd) => (!process::ended(pidfd.as_fd())).then_some(pidfd),
-        Err(nix::errno::Errno::ENOPROTOOPT) => process::open(process::stat(pid)?.identity),
-        Err(_) => None,
-    }
-}
-
-fn refused(failure: Failure) -> Answer<()> {
+/// A refusal as a line.
+pub(super) fn refused(failure: Failure) -> Answer<()> {
     Answer::Error(Refused {
         exit: failure.exit.0,
         message: failure.message,

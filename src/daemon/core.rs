@@ -132,7 +132,7 @@ impl Core {
         let group = trusted_group();
         let attach_listener = sockets::attach(&run_dir.attach_socket())
             .map_err(|error| failed(&run_dir.attach_socket().display().to_string(), error))?;
-        let admin_listener = sockets::admin(&run_dir.admin_socket(), group)
+        let admin_listener = sockets::admin(&run_dir.admin_socket())
             .map_err(|error| failed(&run_dir.admin_socket().display().to_string(), error))?;
         let new_epoll =
             || epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| failed("epoll", error.into()));

@@ -24,8 +24,8 @@ pub fn attach(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The admin socket: the daemon's user and, where it exists, group `stint`.
-pub fn admin(path: &Path, group: Option<u32>) -> io::Result<UnixListener> {
+/// The admin socket: everybody may connect as well; what each may ask goes by the kernel's word on the caller.
+pub fn admin(path: &Path) -> io::Result<UnixListener> {
     remove_stale(path)?;
     // Bound in a directory only we can write; until the mode is set nobody listens.
     let socket = socket_with(
@@ -35,12 +35,7 @@ pub fn admin(path: &Path, group: Option<u32>) -> io::Result<UnixListener> {
         None,
     )?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o660))?;
-    if let Some(group) = group
-        && let Err(error) = std::os::unix::fs::chown(path, None, Some(group))
-    {
-        tracing::warn!(%error, group, "the admin socket cannot be given to group stint");
-    }
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o666))?;
     listen(&socket, BACKLOG)?;
     Ok(socket.into())
 }
