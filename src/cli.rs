@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
-use crate::{completions, daemon, demo, device, event_lines, load, man, run, sim, status, top};
+use crate::{completions, daemon, demo, device, event_lines, load, man, run, set, sim, status, top};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -43,6 +43,8 @@ pub enum Verb {
     Top(top::Args),
     /// Show admissions, refusals, reclaims and faults
     Events(event_lines::Args),
+    /// Change what a tenant has, live
+    Set(set::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
     /// The stand-in GPU node
@@ -109,6 +111,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Status(args) => status::main(args, run_dir.as_deref()),
         Verb::Top(args) => top::main(args, run_dir.as_deref()),
         Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
+        Verb::Set(args) => set::main(args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
         Verb::Completions(args) => completions::main(&args),

@@ -10,7 +10,9 @@ mod core;
 mod hear;
 mod quota_files;
 mod reclaim;
+mod regrant;
 mod run_dir;
+mod set;
 mod sockets;
 
 use std::io::Write;

@@ -22,6 +22,7 @@ pub mod output;
 pub mod place;
 pub mod protocol;
 pub mod run;
+pub mod set;
 pub mod sim;
 pub mod state;
 pub mod status;

@@ -2,6 +2,7 @@
 //! what the daemon answers (`src/admission/admin.rs`). The node document is in `protocol/node.rs`.
 
 pub mod node;
+pub mod set;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -13,6 +14,7 @@ use crate::cli::Driver;
 use crate::events::Event;
 use crate::exit::{Exit, Failure};
 use node::Node;
+use set::{Changed, Set};
 
 /// Name of the admin socket in the run directory.
 pub const SOCKET: &str = "stint.sock";
@@ -32,6 +34,8 @@ pub enum Request {
     /// Makes the calling process the head of a launch: clients whose chain of parents reaches it belong to `tenant`.
     /// Answer: `{"ok": Launched}`.
     Launch(Launch),
+    /// Changes what a tenant or account has. Answer: `{"ok": {stint.set/v1}}`.
+    Set(Set),
 }
 
 /// What `stint run` asks for. Absent: as the caller would have it anyway.
@@ -123,6 +127,11 @@ impl Connection {
     /// Registers the calling process as the head of a launch.
     pub fn launch(&mut self, launch: Launch) -> Result<Launched, Failure> {
         self.ask(&Request::Launch(launch))
+    }
+
+    /// Changes what a tenant or account has.
+    pub fn set(&mut self, set: Set) -> Result<Changed, Failure> {
+        self.ask(&Request::Set(set))
     }
 
     /// The kept events and, with `follow`, all later ones; the iterator blocks for them. Ends when the daemon does.

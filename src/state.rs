@@ -3,6 +3,7 @@
 
 mod document;
 mod event;
+mod overrides;
 mod strangers;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::events::{self, Kind};
 
 pub use document::About;
 pub use event::{Client, ClientId, Event, Granted, Refusal};
+pub use overrides::{Ended, Key, Overrides, Setting};
 use strangers::Stranger;
 
 /// A tenant is idle when none of its clients launched anything for so long.
@@ -113,6 +115,27 @@ impl NodeState {
         Ok(())
     }
 
+    /// Whether the node can guarantee what every account is to have: no more than there is, or than now.
+    pub fn room_for_all(&self, wanted: &BTreeMap<String, Vec<Granted>>) -> Result<(), Overcommitted> {
+        if self.overcommit == Overcommit::Allow {
+            return Ok(());
+        }
+        for device in 0..self.inventory.devices.len() {
+            let active = wanted.iter().filter(|(account, _)| self.is_active(account));
+            let asked = active.filter_map(|(_, granted)| granted.get(device));
+            let asked_bytes = asked.fold(0u64, |sum, granted| sum.saturating_add(granted.guaranteed_bytes));
+            let left_bytes = self.usable(device).max(self.guaranteed(device));
+            if asked_bytes > left_bytes {
+                return Err(Overcommitted {
+                    device,
+                    asked_bytes,
+                    left_bytes,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an account has a client or a launch: only then its guarantee counts.
     pub fn is_active(&self, account: &str) -> bool {
         let has_launch = self.accounts.get(account).is_some_and(|known| known.launches > 0);
@@ -121,10 +144,14 @@ impl NodeState {
 
     /// Bytes of device `place` that are guaranteed to no active account.
     fn unguaranteed(&self, place: usize) -> u64 {
+        self.usable(place).saturating_sub(self.guaranteed(place))
+    }
+
+    /// Bytes of device `place` that are guaranteed to active accounts.
+    fn guaranteed(&self, place: usize) -> u64 {
         let active = self.accounts.iter().filter(|(name, _)| self.is_active(name));
         let guaranteed = active.filter_map(|(_, account)| account.devices.get(place));
-        let sum = guaranteed.fold(0u64, |sum, device| sum.saturating_add(device.guaranteed));
-        self.usable(place).saturating_sub(sum)
+        guaranteed.fold(0u64, |sum, device| sum.saturating_add(device.guaranteed))
     }
 
     /// Account names, for those who read their words.
@@ -214,6 +241,31 @@ impl NodeState {
             }
             Event::Looked { looks, users, own } => self.look(looks, &users, &own, now),
             Event::Fault { what } => vec![events::Event::new(Kind::Fault).detail("what", what)],
+            Event::Set {
+                target,
+                key,
+                text,
+                by,
+                until,
+            } => {
+                let line = self.about_target(&target, events::Event::new(Kind::Config));
+                let line = line.detail("set", key).detail("value", text).detail("by", by);
+                let until = until.map(events::timestamp);
+                vec![
+                    until
+                        .into_iter()
+                        .fold(line, |line, until| line.detail("until", until)),
+                ]
+            }
+            Event::SetEnded {
+                target,
+                key,
+                text,
+                by,
+            } => {
+                let line = self.about_target(&target, events::Event::new(Kind::Config));
+                vec![line.detail("ended", key).detail("value", text).detail("by", by)]
+            }
             Event::ConfigNote { message } => {
                 vec![events::Event::new(Kind::Config).detail("message", message)]
             }
@@ -233,6 +285,17 @@ impl NodeState {
         match self.accounts.get(account) {
             Some(known) => event.account(&known.tenant, account),
             None => event,
+        }
+    }
+
+    /// About a tenant, or one account of it.
+    fn about_target(&self, target: &str, event: events::Event) -> events::Event {
+        if self.accounts.contains_key(target) {
+            return self.about(target, event);
+        }
+        events::Event {
+            tenant: Some(target.into()),
+            ..event
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Place {
     pub tenant: String,
     pub account: String,
     pub memory: MemoryRule,
+    /// A launch asked for that memory: what the quota file says later does not concern it.
+    pub asked: bool,
     /// The account whose cap this one's was taken from: what a user without authority asked for is part of what it has.
     pub carved_from: Option<String>,
     /// Made for a launch: gone with its last client.
@@ -42,7 +44,7 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Whether `peer` has it.
+    /// Whether `peer` may name any tenant and value.
     pub fn over(self, peer: &Peer) -> bool {
         peer.uid == 0
             || peer.uid == self.daemon
@@ -113,6 +115,7 @@ fn standing(tenant: &str, rules: &Rules, peer: &Peer) -> Place {
         tenant: tenant.into(),
         account,
         memory: rules.memory,
+        asked: false,
         carved_from: None,
         passing: false,
     }
@@ -159,6 +162,7 @@ pub fn place_of_launch(
         Some(asked) => Ok(Place {
             account: part_of(&own.account, peer),
             memory: MemoryRule::one(asked),
+            asked: true,
             carved_from: Some(own.account.clone()),
             passing: true,
             ..own
@@ -205,6 +209,7 @@ fn granted(
             Some(asked) => Place {
                 account: part_of(&own.account, peer),
                 memory: MemoryRule::one(asked),
+                asked: true,
                 carved_from: None,
                 passing: true,
                 ..own
@@ -229,6 +234,7 @@ fn granted(
     };
     if let Some(asked) = memory {
         place.memory = MemoryRule::one(asked);
+        place.asked = true;
         place.passing = true;
     }
     Ok(place)

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 pub use device::{DeviceMode, DeviceRules, Policy};
 pub use node::{Absent, Context, Drift, Mode, NodeRules, Overcommit, Unknown};
-pub use problem::{Problem, Problems};
+pub use problem::{Problem, Problems, nearest};
 pub use rules::{MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules};
 pub use tenant::{CONTAINER_KEYS, Gpu, Match, Tenant};
 use units::{Bytes, Memory};

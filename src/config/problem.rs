@@ -93,7 +93,7 @@ pub fn place(text: &str, offset: usize) -> (usize, usize) {
 }
 
 /// The word of `allowed` most like `found`, if any is like it at all.
-fn nearest(found: &str, allowed: &[String]) -> Option<String> {
+pub fn nearest(found: &str, allowed: &[String]) -> Option<String> {
     let found = found.to_lowercase();
     allowed
         .iter()

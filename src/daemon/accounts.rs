@@ -3,27 +3,12 @@
 
 use super::core::Core;
 use crate::admission::identity::Place;
-use crate::config::units::{Bytes, Memory};
+use crate::config::DEFAULT_TENANT;
 use crate::enforce::Grant;
 use crate::exit::Failure;
 use crate::state::{Event, Granted, Overcommitted};
 
 impl Core {
-    /// What `place` grants on each device. A cap never reaches into what the node keeps back.
-    pub fn grants_of(&self, place: &Place) -> Vec<Granted> {
-        let on = |(device, of): (usize, &crate::device::Device)| {
-            let total = Bytes(of.total_bytes);
-            let bytes = |memory: Memory| memory.on_device(total).unwrap_or(total).0;
-            let cap_bytes = bytes(place.memory.cap).min(self.state.usable(device));
-            let guaranteed_bytes = place.memory.guaranteed.map_or(0, bytes).min(cap_bytes);
-            Granted {
-                cap_bytes,
-                guaranteed_bytes,
-            }
-        };
-        self.inventory.devices.iter().enumerate().map(on).collect()
-    }
-
     /// Makes sure the account of `place` exists and what it is guaranteed is there. The message says why not.
     pub fn ensure_open(&mut self, place: &Place) -> Result<(), Failure> {
         let account = &place.account;
@@ -88,30 +73,28 @@ impl Core {
     /// Drops an account nobody uses.
     pub fn close(&mut self, account: &str) {
         let place = self.places.remove(account);
-        let granted = self.grants.remove(account).unwrap_or_default();
+        self.grants.remove(account);
         self.ledgers.close(account);
         self.apply(Event::Closed {
             account: account.into(),
         });
         self.update_bells();
-        let Some(whole) = place.and_then(|place| place.carved_from) else {
-            return;
-        };
-        let returned = self.grants.get(&whole).map(|before| {
-            let more = |(before, part): (&Granted, &Granted)| Granted {
-                cap_bytes: before.cap_bytes + part.cap_bytes,
-                guaranteed_bytes: before.guaranteed_bytes + part.guaranteed_bytes,
-            };
-            before.iter().zip(&granted).map(more).collect::<Vec<_>>()
-        });
-        if let Some(returned) = returned {
-            self.put_into_force(&whole, returned);
+        let Some(place) = place else { return };
+        if place.passing {
+            // What was set for it was set for as long as it is.
+            self.overrides.forget(account);
+            if !self.config.tenants.contains_key(&place.tenant) && place.tenant != DEFAULT_TENANT {
+                self.overrides.forget(&place.tenant);
+            }
+        }
+        if let Some(whole) = place.carved_from {
+            self.regrant();
             self.settle(&whole);
         }
     }
 
     /// Changes the caps of an open account. Returns the bytes used on each device at that instant.
-    fn put_into_force(&mut self, account: &str, granted: Vec<Granted>) -> Vec<u64> {
+    pub fn put_into_force(&mut self, account: &str, granted: Vec<Granted>) -> Vec<u64> {
         let mut used = Vec::new();
         for (device, granted) in granted.iter().enumerate() {
             match self.ledgers.set_cap(account, device, granted.cap_bytes) {
@@ -175,17 +158,9 @@ impl Core {
     }
 
     /// Gives back what [`Core::carve`] took for an account that was not made after all.
-    pub fn uncarve(&mut self, part: &Place, whole: &str) {
-        let taken = self.grants.remove(&part.account).unwrap_or_default();
-        let Some(before) = self.grants.get(whole) else {
-            return;
-        };
-        let more = |(before, taken): (&Granted, &Granted)| Granted {
-            cap_bytes: before.cap_bytes + taken.cap_bytes,
-            guaranteed_bytes: before.guaranteed_bytes + taken.guaranteed_bytes,
-        };
-        let granted = before.iter().zip(&taken).map(more).collect();
-        self.put_into_force(whole, granted);
+    pub fn uncarve(&mut self, part: &Place) {
+        self.grants.remove(&part.account);
+        self.regrant();
     }
 
     /// Tells the state how many launches bring clients to an account.

@@ -62,6 +62,10 @@ impl Core {
                 Ok(launched) => admin.send(&Answer::Ok(launched)),
                 Err(failure) => admin.send(&refused(failure)),
             },
+            Request::Set(set) => match self.set(admin, &set) {
+                Ok(changed) => admin.send(&Answer::Ok(changed)),
+                Err(failure) => admin.send(&refused(failure)),
+            },
         }
     }
 
@@ -78,7 +82,7 @@ impl Core {
         let (head, pid) = (billed.identity, billed.identity.pid);
         let later = not_in_force(asked)?;
         let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked)?;
-        self.check_devices(&place)?;
+        self.check_devices(&place.memory.cap)?;
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {
             Some(whole) => {
@@ -89,7 +93,7 @@ impl Core {
                     })?;
                 self.carve(&place, &whole)?;
                 if let Err(failure) = self.ensure_open(&place) {
-                    self.uncarve(&place, &whole.account);
+                    self.uncarve(&place);
                     return Err(failure);
                 }
             }
@@ -107,9 +111,9 @@ impl Core {
     }
 
     /// No device may be too small for what was asked.
-    fn check_devices(&self, place: &Place) -> Result<(), Failure> {
+    pub fn check_devices(&self, cap: &Memory) -> Result<(), Failure> {
         for device in &self.inventory.devices {
-            if let Memory::Bytes(Bytes(asked)) = place.memory.cap
+            if let Memory::Bytes(Bytes(asked)) = *cap
                 && asked > device.total_bytes
             {
                 return Err(Failure::usage(format!(

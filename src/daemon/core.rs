@@ -28,7 +28,7 @@ use crate::enforce::Ledgers;
 use crate::enforce::bell::Listener;
 use crate::events::{self, Kind, Log};
 use crate::exit::Failure;
-use crate::state::{About, ClientId, Event, Granted, NodeState};
+use crate::state::{About, ClientId, Event, Granted, NodeState, Overrides};
 
 /// Time between two looks at devices, counters and executed programs.
 const TICK: Duration = Duration::from_secs(1);
@@ -83,6 +83,7 @@ pub(super) struct Core {
     pub launches: Launches,
     pub places: BTreeMap<String, Place>,
     pub grants: BTreeMap<String, Vec<Granted>>,
+    pub overrides: Overrides,
     pub seats: BTreeMap<ClientId, Seat>,
     pub next_client: u64,
     pub client_list: ClientList,
@@ -167,6 +168,7 @@ impl Core {
             launches: Launches::default(),
             places: BTreeMap::new(),
             grants: BTreeMap::new(),
+            overrides: Overrides::default(),
             seats: BTreeMap::new(),
             next_client: 1,
             client_list,
@@ -275,6 +277,7 @@ impl Core {
         }
         self.answer_bells();
         self.look_for_executed();
+        self.end_settings(SystemTime::now());
         self.read_ledgers();
         if let Some(device) = &mut self.device {
             let (said, restarted) = device.tick(now);

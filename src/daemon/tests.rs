@@ -1,6 +1,7 @@
 //! A whole daemon on a fixed list of devices, with clients that are processes of their own (`src/daemon/tests/client.rs`).
 
 mod client;
+mod set;
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};

@@ -85,6 +85,21 @@ pub enum Event {
     Fault {
         what: String,
     },
+    /// `set` changed a key; `default` drops what was set.
+    Set {
+        target: String,
+        key: &'static str,
+        text: String,
+        by: String,
+        until: Option<SystemTime>,
+    },
+    /// A value set for a time is over.
+    SetEnded {
+        target: String,
+        key: &'static str,
+        text: String,
+        by: String,
+    },
     ConfigNote {
         message: String,
     },

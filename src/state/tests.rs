@@ -35,6 +35,7 @@ fn place(account: &str) -> Place {
         tenant: "t".into(),
         account: account.into(),
         memory: MemoryRule::ALL,
+        asked: false,
         carved_from: None,
         passing: false,
     }

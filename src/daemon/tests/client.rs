@@ -216,6 +216,7 @@ fn this_process_is_a_client() {
                 answer
             }
             "launch" => launch(&run_dir, rest),
+            "set" => set(&run_dir, rest),
             "become" => format!(
                 "{:?}",
                 nix::unistd::setuid(nix::unistd::Uid::from_raw(number as u32))
@@ -264,6 +265,14 @@ fn act(client: &mut Client<'_>, verb: &str, bytes: u64) -> &'static str {
         }
         "reserve" | "release" => "refused",
         other => panic!("`{other}` is nothing a client does"),
+    }
+}
+
+fn set(run_dir: &Path, json: &str) -> String {
+    let set = serde_json::from_str(json).unwrap();
+    match Connection::open(run_dir).unwrap().set(set) {
+        Ok(_) => "ok".into(),
+        Err(failure) => format!("{} {}", failure.exit.0, failure.message),
     }
 }
 
