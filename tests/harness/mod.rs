@@ -1,10 +1,12 @@
 //! What the tests stand on. `artefacts` are the built files, `node` is a private node made of them, `session` a program that is
 //! told its steps, `outcome` a finished program and the watchdog over it. `wheels` and `programs` bring third-party
-//! headers and compile C, `rootfs` is a system of its own to change and break, `skip` says what could not be tested.
+//! headers and compile C, `rootfs` is a system of its own to change and break, `machine` a booted
+//! one, `skip` says what could not be tested.
 
 pub mod artefacts;
 pub mod chance;
 pub mod elf;
+pub mod machine;
 pub mod node;
 pub mod outcome;
 pub mod programs;

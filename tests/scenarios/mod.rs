@@ -9,6 +9,7 @@ mod instants;
 mod loading;
 mod mistakes;
 mod namespaces;
+mod packages;
 mod processes;
 mod silence;
 

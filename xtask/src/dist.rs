@@ -64,10 +64,10 @@ struct Release {
 
 /// Builds and packs.
 pub fn dist(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()> {
-    artefacts::build(steps, layout)?;
     let built = if options.as_built {
         portable::Built::as_it_is(layout)
     } else {
+        artefacts::build(steps, layout)?; // for the stand-in, and what describes the command line
         steps.step("build for glibc 2.17", |steps| portable::build(steps, layout))?
     };
     let out = layout
@@ -84,15 +84,15 @@ pub fn dist(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()>
     steps.step("pack", |_| {
         std::fs::create_dir_all(&release.out)?;
         let trees = tree::lay_out(layout, &release)?;
-        for tree in &trees {
+        for tree in &trees.all {
             println!("{}", deb::pack(layout, &release, tree)?.display());
         }
         if !release.as_built {
-            for file in tarball::pack(&release, &trees)? {
+            for file in tarball::pack(&release, &trees.all)? {
                 println!("{}", file.display());
             }
         }
-        tree::clear(&trees)
+        Ok(())
     })
 }
 

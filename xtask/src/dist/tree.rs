@@ -25,32 +25,43 @@ pub struct Tree {
 /// Documents that a node's administrator wants beside the program.
 const DOCUMENTS: [&str; 1] = ["install.md"];
 
-/// Lays out both packages anew.
-pub fn lay_out(layout: &Layout, release: &Release) -> Result<[Tree; 2]> {
+/// All packages' trees, in a directory that is removed with this.
+pub struct Trees {
+    work: PathBuf,
+    pub all: [Tree; 2],
+}
+
+impl Drop for Trees {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.work) {
+            eprintln!("{} is left behind: {error}", self.work.display());
+        }
+    }
+}
+
+/// Lays out both packages.
+pub fn lay_out(layout: &Layout, release: &Release) -> Result<Trees> {
     let work = release
         .out
         .join(format!(".{}.{}", release.version, std::process::id()));
-    let tree = |package| {
-        let root = work.join(package);
-        fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
-        Ok::<_, anyhow::Error>(Tree { package, root })
+    let tree = |package| Tree {
+        package,
+        root: work.join(package),
     };
-    let trees = [tree("stint")?, tree("stint-sim")?];
-    node(layout, release, &trees[0])?;
-    stand_in(layout, &trees[1])?;
-    for tree in &trees {
+    let trees = Trees {
+        all: [tree("stint"), tree("stint-sim")],
+        work,
+    };
+    for tree in &trees.all {
+        fs::create_dir_all(&tree.root).with_context(|| format!("cannot make {}", tree.root.display()))?;
+    }
+    node(layout, release, &trees.all[0])?;
+    stand_in(layout, &trees.all[1])?;
+    for tree in &trees.all {
         documents(layout, tree)?;
         plain_directories(&tree.root)?;
     }
     Ok(trees)
-}
-
-/// Removes what `lay_out` made.
-pub fn clear(trees: &[Tree]) -> Result<()> {
-    match trees.first().and_then(|tree| tree.root.parent()) {
-        Some(work) => Ok(fs::remove_dir_all(work)?),
-        None => Ok(()),
-    }
 }
 
 /// The daemon, the command line, the shim and what starts them.
