@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
-use crate::{completions, daemon, demo, device, event_lines, load, man, run, set, sim, status, top};
+use crate::{completions, daemon, demo, device, event_lines, load, man, run, set, sim, status, top, why};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -45,6 +45,8 @@ pub enum Verb {
     Events(event_lines::Args),
     /// Change what a tenant has, live
     Set(set::Args),
+    /// Tell the rule in force for a tenant or process, and what was refused last
+    Why(why::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
     /// The stand-in GPU node
@@ -112,6 +114,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Top(args) => top::main(args, run_dir.as_deref()),
         Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
         Verb::Set(args) => set::main(args, run_dir.as_deref()),
+        Verb::Why(args) => why::main(&args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
         Verb::Completions(args) => completions::main(&args),

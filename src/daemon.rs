@@ -14,6 +14,7 @@ mod regrant;
 mod run_dir;
 mod set;
 mod sockets;
+mod why;
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;

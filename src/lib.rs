@@ -27,3 +27,4 @@ pub mod sim;
 pub mod state;
 pub mod status;
 pub mod top;
+pub mod why;

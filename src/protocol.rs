@@ -3,6 +3,7 @@
 
 pub mod node;
 pub mod set;
+pub mod why;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -15,6 +16,7 @@ use crate::events::Event;
 use crate::exit::{Exit, Failure};
 use node::Node;
 use set::{Changed, Set};
+use why::Why;
 
 /// Name of the admin socket in the run directory.
 pub const SOCKET: &str = "stint.sock";
@@ -36,6 +38,8 @@ pub enum Request {
     Launch(Launch),
     /// Changes what a tenant or account has. Answer: `{"ok": {stint.set/v1}}`.
     Set(Set),
+    /// The rule in force for a tenant, account or pid, and its last refusal. Answer: `{"ok": {stint.why/v1}}`.
+    Why { subject: String },
 }
 
 /// What `stint run` asks for. Absent: as the caller would have it anyway.
@@ -132,6 +136,13 @@ impl Connection {
     /// Changes what a tenant or account has.
     pub fn set(&mut self, set: Set) -> Result<Changed, Failure> {
         self.ask(&Request::Set(set))
+    }
+
+    /// The rule in force for a tenant, account or pid.
+    pub fn why(&mut self, subject: &str) -> Result<Why, Failure> {
+        self.ask(&Request::Why {
+            subject: subject.into(),
+        })
     }
 
     /// The kept events and, with `follow`, all later ones; the iterator blocks for them. Ends when the daemon does.

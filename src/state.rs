@@ -5,6 +5,7 @@ mod document;
 mod event;
 mod overrides;
 mod strangers;
+mod subject;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -20,7 +21,10 @@ use crate::events::{self, Kind};
 pub use document::About;
 pub use event::{Client, ClientId, Event, Granted, Refusal};
 pub use overrides::{Ended, Key, Overrides, Setting};
+pub use strangers::Holder;
 use strangers::Stranger;
+pub use subject::Subject;
+use subject::{Denial, Denials};
 
 /// A tenant is idle when none of its clients launched anything for so long.
 const IDLE_AFTER: Duration = Duration::from_secs(2);
@@ -63,6 +67,7 @@ pub struct NodeState {
     clients: BTreeMap<ClientId, Client>,
     /// By pid and place of the device.
     strangers: BTreeMap<(u32, usize), Stranger>,
+    denials: Denials,
 }
 
 /// Why an account cannot be opened: more would be guaranteed than there is.
@@ -84,6 +89,7 @@ impl NodeState {
             accounts: BTreeMap::new(),
             clients: BTreeMap::new(),
             strangers: BTreeMap::new(),
+            denials: Denials::default(),
         }
     }
 
@@ -188,6 +194,13 @@ impl NodeState {
                 reason,
                 message,
             } => {
+                self.denials.add(Denial {
+                    pid,
+                    at: now,
+                    user: user.clone(),
+                    reason,
+                    message: message.clone(),
+                });
                 let denied = events::Event::new(Kind::Refused).pid(pid);
                 vec![
                     denied
@@ -239,7 +252,7 @@ impl NodeState {
                 self.read(&account, readings, now);
                 Vec::new()
             }
-            Event::Looked { looks, users, own } => self.look(looks, &users, &own, now),
+            Event::Looked { looks, holders, own } => self.look(looks, &holders, &own, now),
             Event::Fault { what } => vec![events::Event::new(Kind::Fault).detail("what", what)],
             Event::Set {
                 target,
@@ -350,6 +363,7 @@ impl NodeState {
         client.started_at = now;
         // It may have been seen on a device before it attached.
         self.strangers.retain(|(pid, _), _| *pid != client.identity.pid);
+        self.denials.forget(client.identity.pid);
         let admitted = self
             .about(&client.account, events::Event::new(Kind::Admitted))
             .pid(client.identity.pid);

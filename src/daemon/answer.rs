@@ -62,6 +62,10 @@ impl Core {
                 Ok(launched) => admin.send(&Answer::Ok(launched)),
                 Err(failure) => admin.send(&refused(failure)),
             },
+            Request::Why { subject } => match self.why(&subject) {
+                Ok(why) => admin.send(&Answer::Ok(why)),
+                Err(failure) => admin.send(&refused(failure)),
+            },
             Request::Set(set) => match self.set(admin, &set) {
                 Ok(changed) => admin.send(&Answer::Ok(changed)),
                 Err(failure) => admin.send(&refused(failure)),

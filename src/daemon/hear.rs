@@ -10,7 +10,7 @@ use crate::admission::process;
 use crate::device::Look;
 use crate::device::child::{Said, Supervisor};
 use crate::enforce::{Posted, What};
-use crate::state::{Event, Refusal};
+use crate::state::{Event, Holder, Refusal};
 
 impl Core {
     pub fn answer_bells(&mut self) {
@@ -112,14 +112,19 @@ impl Core {
 
     fn take_looks(&mut self, looks: Vec<Look>) {
         let strangers: Vec<u32> = self.state.strangers_in(&looks).collect();
-        let mut users = BTreeMap::new();
+        let mut holders = BTreeMap::new();
         for pid in strangers {
-            if let Some((uid, _)) = process::credentials(pid) {
-                users.insert(pid, self.users.name(uid).to_string());
+            if let (Some(stat), Some((uid, _))) = (process::stat(pid), process::credentials(pid)) {
+                let holder = Holder {
+                    start_time: stat.identity.start_time,
+                    user: self.users.name(uid).to_string(),
+                    command: process::command(pid),
+                };
+                holders.insert(pid, holder);
             }
         }
         let own = self.device.as_ref().map(Supervisor::pids).unwrap_or_default();
-        self.apply(Event::Looked { looks, users, own });
+        self.apply(Event::Looked { looks, holders, own });
     }
 }
 

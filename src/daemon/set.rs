@@ -305,7 +305,7 @@ impl Core {
     }
 
     /// An account of a tenant that has none open.
-    fn example_of(&self, target: &str) -> Place {
+    pub fn example_of(&self, target: &str) -> Place {
         let (tenant, _) = target.split_once('/').unwrap_or((target, ""));
         Place {
             tenant: tenant.into(),

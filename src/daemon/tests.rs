@@ -2,6 +2,7 @@
 
 mod client;
 mod set;
+mod why;
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};

@@ -150,9 +150,18 @@ pub struct Client {
     pub started_at: String,
     /// Over all devices.
     pub used_bytes: u64,
+    /// Those it holds memory of.
+    #[serde(default)]
+    pub devices: Vec<ClientDevice>,
     /// Known to the daemon's look at the counters, a second apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_launch_at: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientDevice {
+    pub index: u32,
+    pub used_bytes: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -172,6 +181,8 @@ pub struct Unattached {
     pub pid: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     pub device: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<u64>,

@@ -7,7 +7,7 @@ use crate::cli::Driver as DriverKind;
 use crate::config::Mode;
 use crate::events::timestamp;
 use crate::protocol::node::{
-    Activity, Client, Device, DeviceCompute, DeviceMemory, Driver, Node, Refusal, SCHEMA, Schedulable,
+    Activity, Client, ClientDevice, Device, DeviceCompute, DeviceMemory, Driver, Node, SCHEMA, Schedulable,
     Tenant, TenantCompute, TenantDevice, TenantMemory, Unattached,
 };
 
@@ -49,6 +49,7 @@ impl NodeState {
                 .map(|((pid, place), stranger)| Unattached {
                     pid: *pid,
                     user: stranger.user.clone(),
+                    command: stranger.command.clone(),
                     device: self.index(*place),
                     used_bytes: stranger.used_bytes,
                     since: timestamp(stranger.since),
@@ -96,13 +97,6 @@ impl NodeState {
         let clients = || self.clients.values().filter(|client| client.account == name);
         let recent = |at: SystemTime| now.duration_since(at).is_ok_and(|since| since < IDLE_AFTER);
         let running = clients().any(|client| client.last_launch.is_some_and(recent));
-        let used = |client: &super::Client| {
-            let charges = account
-                .devices
-                .iter()
-                .filter_map(|device| device.reading.slots.get(&client.slot));
-            charges.fold(0u64, |sum, (charge, _)| sum.saturating_add(*charge))
-        };
         Tenant {
             name: account.tenant.clone(),
             account: name.into(),
@@ -126,19 +120,19 @@ impl NodeState {
                     command: client.command.clone(),
                     user: client.user.clone(),
                     started_at: timestamp(client.started_at),
-                    used_bytes: used(client),
+                    used_bytes: self
+                        .held_by(client)
+                        .iter()
+                        .fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)),
+                    devices: self
+                        .held_by(client)
+                        .into_iter()
+                        .map(|(index, used_bytes)| ClientDevice { index, used_bytes })
+                        .collect(),
                     last_launch_at: client.last_launch.map(timestamp),
                 })
                 .collect(),
-            last_refusal: account.last_refusal.as_ref().map(|refusal| Refusal {
-                at: timestamp(refusal.at),
-                pid: refusal.pid,
-                device: refusal.device,
-                asked_bytes: refusal.asked_bytes,
-                used_bytes: refusal.used_bytes,
-                cap_bytes: refusal.cap_bytes,
-                reason: refusal.reason.into(),
-            }),
+            last_refusal: account.last_refusal.as_ref().map(super::subject::shown),
         }
     }
 

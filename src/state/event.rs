@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use ledger::SlotIndex;
 
+use super::Holder;
 use crate::admission::identity::Place;
 use crate::admission::process::Identity;
 use crate::device::Look;
@@ -75,10 +76,10 @@ pub enum Event {
         account: String,
         readings: Vec<Reading>,
     },
-    /// The devices were looked at; `users` names those of processes that are no clients, `own` are the daemon's.
+    /// The devices were looked at; `holders` are the processes that are no clients, by pid, `own` the daemon's.
     Looked {
         looks: Vec<Look>,
-        users: BTreeMap<u32, String>,
+        holders: BTreeMap<u32, Holder>,
         own: Vec<u32>,
     },
     /// Part of the daemon failed, or works again.

@@ -10,9 +10,20 @@ use crate::events::{self, Kind};
 /// A process that holds a device and is nobody's client.
 #[derive(Debug, Clone)]
 pub(super) struct Stranger {
+    /// Ticks since boot at which it started, where it still lived: another one may have its number later.
+    pub start_time: Option<u64>,
     pub user: Option<String>,
+    pub command: Option<String>,
     pub used_bytes: Option<u64>,
     pub since: SystemTime,
+}
+
+/// What the kernel says of a process that holds a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    pub start_time: u64,
+    pub user: String,
+    pub command: String,
 }
 
 impl NodeState {
@@ -28,7 +39,7 @@ impl NodeState {
     pub(super) fn look(
         &mut self,
         looks: Vec<Look>,
-        users: &BTreeMap<u32, String>,
+        holders: &BTreeMap<u32, Holder>,
         own: &[u32],
         now: SystemTime,
     ) -> Vec<events::Event> {
@@ -67,22 +78,34 @@ impl NodeState {
                 .filter(|process| !own.contains(&process.pid) && !self.is_client(process.pid))
             {
                 let key = (process.pid, place);
-                let since = self.strangers.get(&key).map(|stranger| stranger.since);
-                let user = users.get(&process.pid).cloned();
+                let holder = holders.get(&process.pid);
+                let same = |known: &&Stranger| match (known.start_time, holder) {
+                    (Some(known), Some(holder)) => known == holder.start_time,
+                    _ => true,
+                };
+                let since = self
+                    .strangers
+                    .get(&key)
+                    .filter(same)
+                    .map(|stranger| stranger.since);
                 if since.is_none() {
                     let line = events::Event::new(Kind::Unattached)
                         .pid(process.pid)
                         .device(look.index);
-                    lines.push(
-                        user.iter()
-                            .fold(line, |line, user| line.detail("user", user.as_str())),
-                    );
+                    let line = holder.into_iter().fold(line, |line, holder| {
+                        let line = line.detail("user", holder.user.as_str());
+                        line.detail("command", holder.command.as_str())
+                    });
+                    let bytes = process.used_bytes.into_iter();
+                    lines.push(bytes.fold(line, |line, bytes| line.detail("used_bytes", bytes)));
                 }
                 let since = since.unwrap_or(now);
                 seen.insert(
                     key,
                     Stranger {
-                        user,
+                        start_time: holder.map(|holder| holder.start_time),
+                        user: holder.map(|holder| holder.user.clone()),
+                        command: holder.map(|holder| holder.command.clone()),
                         used_bytes: process.used_bytes,
                         since,
                     },

@@ -270,7 +270,7 @@ fn who_holds_a_device_without_being_a_client_is_shown_and_reported_once() {
             processes,
             ..Look::default()
         }],
-        users: [(88, "bob".to_string())].into(),
+        holders: [(88, of_bob(1))].into(),
         own: vec![99],
     };
     let all = vec![holder(77, Some(1)), holder(88, Some(2)), holder(99, Some(4))];
@@ -323,6 +323,95 @@ fn who_holds_a_device_without_being_a_client_is_shown_and_reported_once() {
     assert!(document(&node, at(7)).unattached.is_empty(), "it attached");
 }
 
+fn of_bob(start_time: u64) -> Holder {
+    Holder {
+        start_time,
+        user: "bob".into(),
+        command: "train".into(),
+    }
+}
+
+#[test]
+fn a_process_outside_is_told_once_with_all_that_is_known() {
+    let mut node = node();
+    let looked = |start_time| Event::Looked {
+        looks: vec![Look {
+            index: 5,
+            processes: Some(vec![Process {
+                pid: 88,
+                used_bytes: Some(7),
+            }]),
+            ..Look::default()
+        }],
+        holders: [(88, of_bob(start_time))].into(),
+        own: Vec::new(),
+    };
+    let lines = node.apply(looked(1), at(1));
+    let detail = serde_json::to_string(&lines[0].detail).unwrap();
+    assert_eq!(detail, r#"{"command":"train","used_bytes":7,"user":"bob"}"#);
+    assert!(node.apply(looked(1), at(2)).is_empty());
+    assert_eq!(
+        node.apply(looked(2), at(3)).len(),
+        1,
+        "another one under the same number"
+    );
+    let Some(Subject::Stranger {
+        user,
+        command,
+        since,
+        devices,
+    }) = node.subject(88)
+    else {
+        panic!("it is known")
+    };
+    assert_eq!(
+        (user.as_deref(), command.as_deref(), since),
+        (Some("bob"), Some("train"), at(3))
+    );
+    assert_eq!(devices, [(5, Some(7))]);
+}
+
+#[test]
+fn who_was_turned_away_is_known_until_it_becomes_a_client() {
+    let mut node = node();
+    node.apply(
+        Event::Opened {
+            place: place("a"),
+            granted: granted(4, 1),
+        },
+        at(0),
+    );
+    let denied = |pid| Event::Denied {
+        pid,
+        user: "bob".into(),
+        reason: "unknown",
+        message: "no".into(),
+    };
+    for pid in 1..=300 {
+        node.apply(denied(pid), at(1));
+    }
+    assert_eq!(node.subject(1), None, "only the last ones are remembered");
+    assert!(matches!(node.subject(300), Some(Subject::Denied(denial)) if denial.reason == "unknown"));
+    node.apply(
+        Event::Admitted {
+            id: ClientId(1),
+            client: client(300, 1),
+        },
+        at(2),
+    );
+    assert!(matches!(node.subject(300), Some(Subject::Client { account, .. }) if account == "a"));
+    node.apply(
+        Event::Left {
+            id: ClientId(1),
+            why: "ended",
+            released: vec![0, 0],
+            corrupt: false,
+        },
+        at(3),
+    );
+    assert_eq!(node.subject(300), None);
+}
+
 #[test]
 fn a_devices_fault_is_reported_when_it_appears() {
     let mut node = node();
@@ -332,7 +421,7 @@ fn a_devices_fault_is_reported_when_it_appears() {
             fault: fault.map(Into::into),
             ..Look::default()
         }],
-        users: BTreeMap::new(),
+        holders: BTreeMap::new(),
         own: Vec::new(),
     };
     assert!(node.apply(looked(None), at(1)).is_empty());

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::Mode;
 use crate::config::units::Bytes;
-use crate::protocol::node::{Node, Refusal, Tenant};
+use crate::protocol::node::{Client, Node, Refusal, Tenant};
 
 /// A head line, tables, and notes below them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,6 +183,7 @@ fn clients(node: &Node, now: SystemTime) -> Table {
         "USER",
         "TENANT",
         "COMMAND",
+        "DEVICE",
         " USED",
         " LAST LAUNCH",
         " AGE",
@@ -195,6 +196,7 @@ fn clients(node: &Node, now: SystemTime) -> Table {
                 shortened(&client.user, 16),
                 shortened(&tenant.account, 20),
                 shortened(&client.command, 16),
+                held_on(client),
                 bytes(Some(client.used_bytes)),
                 client.last_launch_at.as_ref().map_or(UNKNOWN.into(), ago),
                 age(&client.started_at, now).unwrap_or(UNKNOWN.into()),
@@ -204,12 +206,23 @@ fn clients(node: &Node, now: SystemTime) -> Table {
     table
 }
 
+/// Indices of the devices a client holds memory of.
+fn held_on(client: &Client) -> String {
+    let indices: Vec<String> = client.devices.iter().map(|held| held.index.to_string()).collect();
+    if indices.is_empty() {
+        UNKNOWN.into()
+    } else {
+        shortened(&indices.join(","), 8)
+    }
+}
+
 fn unattached(node: &Node, now: SystemTime) -> Table {
-    let mut table = Table::new([" PID", "USER", "NO CLIENT ON DEVICE", " USED", " SEEN"]);
+    let mut table = Table::new([" PID", "USER", "COMMAND", "NO CLIENT ON DEVICE", " USED", " SEEN"]);
     for process in &node.unattached {
         table.rows.push(vec![
             process.pid.to_string(),
-            process.user.clone().unwrap_or(UNKNOWN.into()),
+            shortened(process.user.as_deref().unwrap_or(UNKNOWN), 16),
+            shortened(process.command.as_deref().unwrap_or(UNKNOWN), 16),
             process.device.to_string(),
             bytes(process.used_bytes),
             age(&process.since, now).map_or(UNKNOWN.into(), |age| format!("{age} ago")),
@@ -277,10 +290,10 @@ pub mod tests {
              "devices":[{"index":0,"memory":{"cap_bytes":1073741824,"used_bytes":1073741824,"refusals_total":3},
                          "compute":{"launches_total":12}}],
              "clients":[{"pid":4711,"command":"python3","user":"alice","started_at":"2026-01-01T00:00:00Z",
-                         "used_bytes":1073741824,"last_launch_at":"2026-01-01T01:59:30Z"}],
+                         "used_bytes":1073741824,"devices":[{"index":0,"used_bytes":1073741824}],"last_launch_at":"2026-01-01T01:59:30Z"}],
              "last_refusal":{"at":"2026-01-01T01:00:00Z","pid":4711,"device":0,"asked_bytes":5,"used_bytes":6,
                              "cap_bytes":7,"reason":"cap"}}],
-          "unattached":[{"pid":99,"device":0,"since":"2026-01-01T00:00:00Z"}]}"#;
+          "unattached":[{"pid":99,"command":"train","device":0,"since":"2026-01-01T00:00:00Z"}]}"#;
         serde_json::from_str(text).unwrap()
     }
 
@@ -309,7 +322,7 @@ pub mod tests {
             "{text}"
         );
         assert!(
-            lines.contains(&"4711  alice  a       python3  1 GiB     30 s ago  2 h"),
+            lines.contains(&"4711  alice  a       python3  0       1 GiB     30 s ago  2 h"),
             "{text}"
         );
         assert!(
