@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
-use crate::{completions, daemon, demo, device, event_lines, load, man, run, set, sim, status, top, why};
+use crate::{
+    completions, config_check, daemon, demo, device, event_lines, load, man, run, set, sim, status, top, why,
+};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -49,6 +51,9 @@ pub enum Verb {
     Why(why::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
+    /// The quota file
+    #[command(subcommand)]
+    Config(config_check::Verb),
     /// The stand-in GPU node
     #[command(subcommand)]
     Sim(sim::Verb),
@@ -116,6 +121,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Set(args) => set::main(args, run_dir.as_deref()),
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
+        Verb::Config(verb) => config_check::main(verb),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
         Verb::Completions(args) => completions::main(&args),
         Verb::Man(args) => man::main(&args),

@@ -20,6 +20,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
@@ -31,7 +32,7 @@ use crate::config::{Config, Mode, Problems};
 use crate::device::Inventory;
 use crate::device::child::{Libraries, Supervisor, measure_contexts};
 use crate::exit::{Exit, Failure};
-pub use quota_files::read as read_quota_files;
+pub use quota_files::QuotaFiles;
 
 /// What a daemon is to run.
 #[derive(Debug, Clone)]
@@ -141,15 +142,7 @@ impl Daemon {
                 (inventory, Some(supervisor), contexts)
             }
         };
-        let problems: Vec<_> = inventory
-            .devices
-            .iter()
-            .flat_map(|device| {
-                options
-                    .config
-                    .above_device(device.index, crate::config::units::Bytes(device.total_bytes))
-            })
-            .collect();
+        let problems = options.config.beyond(&inventory.capacities(), SystemTime::now());
         if !problems.is_empty() {
             return Err(Failure::bad_config(Problems(problems)));
         }
@@ -229,7 +222,10 @@ pub struct Args {
 /// `stint daemon`: runs until SIGTERM or SIGINT.
 pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     log_to_stderr();
-    let mut config = read_quota_files(args.config.as_deref())?;
+    let files = args
+        .config
+        .map_or_else(QuotaFiles::installed, |file| QuotaFiles::named([file]));
+    let mut config = files.config().map_err(Failure::bad_config)?;
     if args.observe {
         config.node.mode = Mode::Observe;
     }

@@ -9,6 +9,7 @@ pub mod artefacts;
 pub mod cli;
 pub mod completions;
 pub mod config;
+pub mod config_check;
 pub mod daemon;
 pub mod demo;
 pub mod device;

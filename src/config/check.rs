@@ -14,7 +14,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::{Problem, Problems};
 use super::raw;
-use super::reader::File;
+use super::reader::{File, MOST_TOLD};
+use super::source::Lines;
 use super::{Config, Match, NotInForce, Source};
 
 /// What was read of a tenant, to be understood when the defaults of all files are known.
@@ -31,18 +32,27 @@ pub fn parse(sources: &[Source]) -> Result<Config, Problems> {
     let mut problems = Vec::new();
     let mut not_in_force = Vec::new();
     let mut tenants = BTreeMap::new();
-    for (index, source) in sources.iter().enumerate() {
+    let lines: Vec<Lines> = sources.iter().map(|source| Lines::of(&source.text)).collect();
+    for (index, (source, lines)) in sources.iter().zip(&lines).enumerate() {
         let mut file = File {
             source,
+            lines,
             problems: &mut problems,
             not_in_force: &mut not_in_force,
             stanza: String::new(),
         };
         let (document, errors) = DeTable::parse_recoverable(&source.text);
-        for error in errors {
+        for error in errors.iter().take(MOST_TOLD) {
             file.problem(error.span().unwrap_or(0..0), error.message());
         }
+        if !errors.is_empty() {
+            // What was meant by the rest cannot be told.
+            continue;
+        }
         for (key, value) in document.into_inner() {
+            if file.is_full() {
+                break;
+            }
             file.top(index, key, value, &mut config, &mut tenants);
         }
     }
@@ -51,6 +61,7 @@ pub fn parse(sources: &[Source]) -> Result<Config, Problems> {
     for (name, pending) in tenants {
         let mut file = File {
             source: &sources[pending.source],
+            lines: &lines[pending.source],
             problems: &mut problems,
             not_in_force: &mut not_in_force,
             stanza: format!("tenants.{name}"),
@@ -62,6 +73,12 @@ pub fn parse(sources: &[Source]) -> Result<Config, Problems> {
     problems.sort_by_key(|problem: &Problem| (order(&problem.file), problem.line, problem.column));
     not_in_force.sort_by_key(|key: &NotInForce| (order(&key.at.file), key.at.line, key.at.column));
     config.not_in_force = not_in_force;
+    if problems.len() == MOST_TOLD
+        && let Some(last) = problems.last()
+    {
+        let message = format!("{MOST_TOLD} mistakes: what may be wrong beyond them was not looked for");
+        problems.push(Problem::of_file(&last.file, message));
+    }
     if problems.is_empty() {
         Ok(config)
     } else {

@@ -2,13 +2,16 @@
 //! `check.rs` knows the meaning, `problem.rs` how a mistake is told; `node.rs`, `rules.rs`, `tenant.rs` and `device.rs` are what
 //! is meant. No file is opened here; `daemon/quota_files.rs` reads them.
 
+mod capacity;
 mod check;
 mod device;
+mod fuzz;
 mod node;
 mod problem;
 mod raw;
 mod reader;
 mod rules;
+mod source;
 mod tenant;
 pub mod units;
 mod when;
@@ -21,12 +24,14 @@ use std::time::SystemTime;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+pub use capacity::Capacity;
 pub use device::{DeviceMode, DeviceRules, Policy};
+pub use fuzz::fuzz;
 pub use node::{Absent, Context, Drift, Mode, NodeRules, Overcommit, Unknown};
 pub use problem::{Problem, Problems, nearest};
 pub use rules::{MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules};
+pub use source::Source;
 pub use tenant::{CONTAINER_KEYS, Gpu, Match, Tenant};
-use units::{Bytes, Memory};
 pub use when::{Hours, Until};
 
 /// A place in a quota file: line and column from 1.
@@ -101,13 +106,6 @@ impl Default for Zone {
 /// Name of the tenant of those who match no other.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// A quota file as read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    pub path: PathBuf,
-    pub text: String,
-}
-
 impl Config {
     /// Parses and checks `sources` in order; a later file's `[node]` and `[defaults]` keys go before an earlier one's.
     pub fn parse(sources: &[Source]) -> Result<Config, Problems> {
@@ -139,36 +137,6 @@ impl Config {
             .values()
             .filter_map(|tenant| tenant.next_change(now, &self.zone.0))
             .min()
-    }
-
-    /// Values that no device of `total` bytes can hold: one mistake per value.
-    pub fn above_device(&self, device: u32, total: Bytes) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        let mut look = |rules: &Rules, at: &Option<At>| {
-            let amounts = [Some(rules.memory.cap), rules.memory.guaranteed];
-            let largest = amounts
-                .into_iter()
-                .flatten()
-                .find(|amount| amount.on_device(total).is_none());
-            if let (Some(Memory::Bytes(asked)), Some(at)) = (largest, at) {
-                problems.push(Problem {
-                    file: at.file.clone(),
-                    line: at.line,
-                    column: at.column,
-                    message: format!(
-                        "{} bytes are more than device {device} has ({} bytes): write at most that, a percentage, or \"all\"",
-                        asked.0, total.0
-                    ),
-                    allowed: Vec::new(),
-                    suggestion: None,
-                });
-            }
-        };
-        look(&self.defaults, &self.defaults_memory_at);
-        for tenant in self.tenants.values() {
-            look(&tenant.rules, &tenant.memory_at);
-        }
-        problems
     }
 }
 

@@ -1,7 +1,6 @@
 //! What is wrong in a quota file: place, finding, what is allowed, nearest spelling.
 
 use std::fmt;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -10,9 +9,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     pub file: PathBuf,
-    /// From 1.
+    /// From 1; 0: the file as a whole.
     pub line: usize,
-    /// From 1, in characters.
+    /// From 1, in characters; 0 where `line` is.
     pub column: usize,
     pub message: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -22,15 +21,13 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A mistake at the byte range `span` of `text`.
-    pub fn at(file: &Path, text: &str, span: Range<usize>, message: impl Into<String>) -> Problem {
-        let (line, column) = place(text, span.start);
-        let message = message.into();
+    /// A mistake of the file as a whole.
+    pub fn of_file(file: &Path, message: impl Into<String>) -> Problem {
         Problem {
             file: file.into(),
-            line,
-            column,
-            message,
+            line: 0,
+            column: 0,
+            message: shown(&message.into()),
             allowed: Vec::new(),
             suggestion: None,
         }
@@ -46,14 +43,11 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}:{}: {}",
-            self.file.display(),
-            self.line,
-            self.column,
-            self.message
-        )?;
+        write!(f, "{}", self.file.display())?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        write!(f, ": {}", self.message)?;
         if let Some(suggestion) = &self.suggestion {
             write!(f, "; did you mean `{suggestion}`?")?;
         }
@@ -62,6 +56,31 @@ impl fmt::Display for Problem {
         }
         Ok(())
     }
+}
+
+/// Longest message, in characters: a value of a megabyte is not repeated whole.
+const LONGEST: usize = 400;
+
+/// `message` on one line, as a terminal may show it, without its middle where it is long.
+fn shown(message: &str) -> String {
+    let plain = |c: char| {
+        if c.is_control() {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    let length = message.chars().count();
+    if length <= LONGEST {
+        return message.chars().map(plain).collect();
+    }
+    let begin = message.chars().take(LONGEST / 2);
+    let end = message.chars().skip(length - LONGEST / 2);
+    begin
+        .map(plain)
+        .chain(std::iter::once(" … ".into()))
+        .chain(end.map(plain))
+        .collect()
 }
 
 /// Every mistake found, in the order of the files.
@@ -81,16 +100,6 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
-
-/// Line and column, from 1, of byte `offset` of `text`.
-pub fn place(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset.min(text.len())).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (
-        before.matches('\n').count() + 1,
-        before[line_start..].chars().count() + 1,
-    )
-}
 
 /// The word of `allowed` most like `found`, if any is like it at all.
 pub fn nearest(found: &str, allowed: &[String]) -> Option<String> {

@@ -10,13 +10,18 @@ use serde::de::IntoDeserializer;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Problem, place};
+use super::problem::Problem;
 use super::raw::{Scalar, parts};
-use super::{At, NotInForce, Source};
+use super::source::{Lines, Source};
+use super::{At, NotInForce};
+
+/// Mistakes told; what is wrong beyond is not looked for.
+pub const MOST_TOLD: usize = 100;
 
 /// One file being checked, and where its findings go.
 pub struct File<'a> {
     pub source: &'a Source,
+    pub lines: &'a Lines,
     pub problems: &'a mut Vec<Problem>,
     pub not_in_force: &'a mut Vec<NotInForce>,
     /// The stanza being read, for [`NotInForce`].
@@ -25,11 +30,22 @@ pub struct File<'a> {
 
 impl File<'_> {
     pub fn at(&self, span: Range<usize>, message: impl Into<String>) -> Problem {
-        Problem::at(&self.source.path, &self.source.text, span, message)
+        let Source { path, text } = self.source;
+        self.lines.problem(path, text, span, message)
     }
 
     pub fn push(&mut self, problem: Problem) {
-        self.problems.push(problem);
+        let place = |problem: &Problem| (problem.line, problem.column);
+        let told = |other: &Problem| other.file == problem.file && place(other) == place(&problem);
+        // Of two mistakes at one place the second follows from the first.
+        if !self.is_full() && !self.problems.iter().any(told) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Whether so many mistakes were found that one more would not be told.
+    pub fn is_full(&self) -> bool {
+        self.problems.len() >= MOST_TOLD
     }
 
     pub fn problem(&mut self, span: Range<usize>, message: impl Into<String>) {
@@ -52,7 +68,8 @@ impl File<'_> {
 
     /// Whether a mistake inside `span` was told already: what is left after it was taken out is not judged as well.
     pub fn told_inside(&self, span: Range<usize>) -> bool {
-        let range = place(&self.source.text, span.start)..place(&self.source.text, span.end);
+        let text = &self.source.text;
+        let range = self.lines.place(text, span.start)..self.lines.place(text, span.end);
         self.problems.iter().any(|problem| {
             problem.file == self.source.path && range.contains(&(problem.line, problem.column))
         })
@@ -60,7 +77,7 @@ impl File<'_> {
 
     /// The beginning of `span`.
     pub fn place(&self, span: Range<usize>) -> At {
-        let (line, column) = place(&self.source.text, span.start);
+        let (line, column) = self.lines.place(&self.source.text, span.start);
         At {
             file: self.source.path.clone(),
             line,
@@ -98,8 +115,11 @@ impl File<'_> {
                 .get(place.clone())
                 .unwrap_or_default()
                 .to_string();
-            self.push(self.at(place.clone(), message).allow(&found, &allowed));
-            if !take_out(&mut table, &place) {
+            let follows = message.ends_with("is missing") && self.told_inside(place.clone());
+            if !follows {
+                self.push(self.at(place.clone(), message).allow(&found, &allowed));
+            }
+            if self.is_full() || !take_out(&mut table, &place) {
                 return T::default();
             }
         }
@@ -147,7 +167,7 @@ pub fn told(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Serde's sentence for an unknown key, split into ours and the keys it names. Other sentences pass unchanged.
+/// Serde's sentence in our words, and what it says is allowed.
 fn wording(message: &str) -> (String, Vec<String>) {
     let ticked = |text: &str| {
         text.split('`')
@@ -156,13 +176,32 @@ fn wording(message: &str) -> (String, Vec<String>) {
             .map(String::from)
             .collect::<Vec<_>>()
     };
-    match message.split_once(", expected ") {
-        Some((found, expected)) if found.starts_with("unknown field") => {
-            let key = ticked(found).pop().unwrap_or_default();
-            (format!("there is no key `{key}` here"), ticked(expected))
-        }
-        _ => (message.to_string(), Vec::new()),
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return (format!("{field} is missing"), Vec::new());
     }
+    let Some((found, expected)) = message.split_once(", expected ") else {
+        return (message.to_string(), Vec::new());
+    };
+    if found.starts_with("unknown field") {
+        let key = ticked(found).pop().unwrap_or_default();
+        return (format!("there is no key `{key}` here"), ticked(expected));
+    }
+    let Some(found) = found.strip_prefix("invalid type: ") else {
+        return (message.to_string(), Vec::new());
+    };
+    let ours = |text: &str| match text {
+        "map" | "a map" => "a table".to_string(),
+        "sequence" | "a sequence" => "a list".to_string(),
+        _ => text.to_string(),
+    };
+    let allowed = match expected {
+        "a boolean" => vec!["true".into(), "false".into()],
+        _ => Vec::new(),
+    };
+    (
+        format!("found {}, expected {}", ours(found), ours(expected)),
+        allowed,
+    )
 }
 
 /// Removes the innermost entry whose key or value covers `place`. False: there is none.

@@ -1,6 +1,21 @@
 //! The quota file as people write it, right and wrong.
 
+mod corpus;
+
+use super::units::{Bytes, Memory};
 use super::*;
+
+const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
+
+/// Devices of so many GiB each.
+fn devices(sizes: &[u64]) -> Vec<Capacity> {
+    let device = |(index, gib): (usize, &u64)| Capacity {
+        index: index as u32,
+        uuid: format!("GPU-{index}"),
+        total: Bytes(gib << 30),
+    };
+    sizes.iter().enumerate().map(device).collect()
+}
 
 fn read(text: &str) -> Result<Config, Vec<String>> {
     let source = Source {
@@ -111,7 +126,6 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
         "pool",
         "hours",
         "until",
-        "gpus",
         "latency_guard",
         "starve",
         "mode",
@@ -165,7 +179,7 @@ fn values_of_the_wrong_shape_are_told_too() {
         ("[defaults]\nmemory = [1]\n", "2:10"),
         (
             "[defaults]\nmemory = { guaranteed = \"4GiB\" }\n",
-            "missing field `burst`",
+            "`burst` is missing",
         ),
         (
             "[defaults]\nmemory = { guaranteed = \"4GiB\", burst = \"2GiB\" }\n",
@@ -219,13 +233,87 @@ fn drop_ins_add_tenants_and_change_single_keys() {
 
 #[test]
 fn more_than_a_device_has_is_an_error_once_devices_are_known() {
-    let config = read("[defaults]\nmemory = \"50%\"\n[tenants.a]\nmemory = \"100GiB\"\n").unwrap();
-    assert!(config.above_device(0, Bytes(100 << 30)).is_empty());
-    let problems = config.above_device(0, Bytes(80 << 30));
-    assert_eq!(problems.len(), 1);
+    let file =
+        "[defaults]\nmemory = \"50%\"\n[tenants.a]\nmemory = { guaranteed = \"1GiB\", burst = \"100GiB\" }\n";
+    let config = read(file).unwrap();
+    let beyond = |gib| config.beyond(&devices(&[gib, gib]), EPOCH);
+    assert!(beyond(100).is_empty());
+    let problems = beyond(80);
+    assert_eq!(problems.len(), 1, "once, not of each device: {problems:?}");
     assert!(
         problems[0]
             .to_string()
-            .starts_with("stint.toml:4:10: 107374182400 bytes are more than device 0")
+            .starts_with("stint.toml:4:41: 107374182400 bytes are more than device 0")
     );
+}
+
+#[test]
+fn guarantees_that_cannot_all_be_kept_are_an_error_unless_overcommit_is_allowed() {
+    let file = |node: &str, more: &str| {
+        format!(
+            "{node}[defaults]\nmemory = \"60GiB\"\n[tenants.a]\nmemory = \"40GiB\"\n[tenants.b]\nmemory = \"50%\"\n[tenants.c]\n{more}"
+        )
+    };
+    let beyond = |text: &str| -> Vec<String> {
+        let problems = read(text).unwrap().beyond(&devices(&[80]), EPOCH);
+        problems.iter().map(Problem::to_string).collect()
+    };
+    let told = beyond(&file("", ""));
+    assert_eq!(told.len(), 1, "{told:?}");
+    let line = "stint.toml:6:10: 85899345920 bytes of device 0 are guaranteed together to a, b, of which 84181359002 can be";
+    assert!(told[0].starts_with(line), "{told:?}");
+    for fits in [
+        file("[node]\novercommit = \"allow\"\n", ""),
+        file("[node]\nreserve = \"off\"\n", ""),
+        file("", "").replace("\"50%\"", "{ guaranteed = \"10GiB\", burst = \"50%\" }"),
+        file("", "").replace("\"50%\"", "\"50%\"\nuntil = \"1969-12-31\""),
+        file("", "").replace("\"50%\"", "\"50%\"\ngpus = [\"1\"]"),
+    ] {
+        assert_eq!(beyond(&fits), Vec::<String>::new(), "{fits}");
+    }
+}
+
+#[test]
+fn a_stanza_past_its_until_or_outside_its_hours_is_as_if_it_were_not_there() {
+    let config = read(
+        "[defaults]\nmemory = \"1GiB\"\n[tenants.a]\nmemory = \"2GiB\"\nuntil = 2026-12-15\nhours = \"22:00-06:00\"\n",
+    )
+    .unwrap();
+    let at = |text: &str| SystemTime::try_from(text.parse::<jiff::Timestamp>().unwrap()).unwrap();
+    let memory = |now| config.rules_of("a", now).memory.cap.to_string();
+    for (now, cap, next) in [
+        ("2026-12-14T20:00:00Z", "1GiB", Some("2026-12-14T22:00:00Z")),
+        ("2026-12-14T22:00:00Z", "2GiB", Some("2026-12-15T06:00:00Z")),
+        ("2026-12-15T23:59:59Z", "2GiB", Some("2026-12-16T00:00:00Z")),
+        ("2026-12-16T00:00:00Z", "1GiB", None),
+        ("2026-12-16T23:00:00Z", "1GiB", None),
+    ] {
+        assert_eq!(memory(at(now)), cap, "{now}");
+        assert_eq!(
+            config.in_force(at(now)).count(),
+            usize::from(cap == "2GiB"),
+            "{now}"
+        );
+        assert_eq!(config.next_change(at(now)), next.map(at), "{now}");
+    }
+}
+
+#[test]
+fn devices_the_file_names_in_vain_are_told_and_are_no_mistake() {
+    let config = read("[tenants.a]\ngpus = [\"0\", \"gpu-1\", \"GPU-1\", \"3\"]\n[devices.5]\n");
+    assert!(config.is_err(), "a UUID begins GPU- or MIG-");
+    let config = read("[tenants.a]\ngpus = [\"0\", \"GPU-1\", \"3\"]\n[devices.5]\n").unwrap();
+    let told = config.named_in_vain(&devices(&[80, 80]));
+    assert_eq!(
+        told,
+        [
+            "stint.toml:1:10: `gpus` of [tenants.a] names device 3, which is not there",
+            "[devices.5] describes a device that is not there"
+        ]
+    );
+    let may: Vec<bool> = devices(&[80; 4])
+        .iter()
+        .map(|device| config.tenants["a"].may_use(device.index, &device.uuid))
+        .collect();
+    assert_eq!(may, [true, true, false, true]);
 }

@@ -27,9 +27,9 @@ pub enum Memory {
 pub enum QuantityError {
     #[error("the value is empty: write for example {example}")]
     Empty { example: &'static str },
-    #[error("`{found}` has no unit: write a unit, for example `{found}GiB` or `{found}MiB`")]
+    #[error("`{found}` has no unit: write a unit, for example {}", with_units(.found))]
     NoUnit { found: String },
-    #[error("`{found}` is zero: it would allow nothing; write a larger value, or leave the tenant out")]
+    #[error("`{found}` is zero, which never means unlimited: write a value above 0")]
     Zero { found: String },
     #[error("`{found}` is negative: write a value above 0")]
     Negative { found: String },
@@ -45,6 +45,15 @@ pub enum QuantityError {
         what: &'static str,
         example: &'static str,
     },
+}
+
+/// A bare number with the units that were most likely meant.
+fn with_units(number: &str) -> String {
+    if number.len() > 6 {
+        format!("`{number}B`")
+    } else {
+        format!("`{number}GiB` or `{number}MiB`")
+    }
 }
 
 const MEMORY_EXAMPLE: &str = "`8GiB`, `512MiB`, `8GB`, `50%` or `all`";

@@ -1,102 +1,193 @@
-//! Reads the quota file and its drop-ins from disk for `config/mod.rs`.
+//! Reads quota files and directories of drop-ins from disk for `config/mod.rs`. `daemon/reload.rs` reads them again.
 
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, Source};
-use crate::exit::Failure;
+use jiff::tz::TimeZone;
+
+use crate::config::{Config, Problem, Problems, Source, Zone};
 
 const FILE: &str = "/etc/stint/stint.toml";
 const DROP_INS: &str = "/etc/stint/stint.d";
 
-/// The checked contents of `file`; of the installed file and its drop-ins, where they exist, when none is named. Exit 78
-/// with every mistake found.
-pub fn read(file: Option<&Path>) -> Result<Config, Failure> {
-    let sources = match file {
-        Some(file) => vec![source(file)?],
-        None => installed(Path::new(FILE), Path::new(DROP_INS))?,
-    };
-    Config::parse(&sources).map_err(Failure::bad_config)
+/// Where a node's rules are written: files and directories of drop-ins (`*.toml`, in the order of their names), in this
+/// order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QuotaFiles {
+    paths: Vec<PathBuf>,
+    /// Those not there are left out.
+    optional: bool,
 }
 
-fn installed(file: &Path, drop_ins: &Path) -> Result<Vec<Source>, Failure> {
-    let mut paths: Vec<PathBuf> = if file.exists() {
-        vec![file.into()]
-    } else {
-        Vec::new()
-    };
-    match std::fs::read_dir(drop_ins) {
-        Ok(entries) => {
-            let mut found = Vec::new();
-            for entry in entries {
-                let path = entry.map_err(|error| unreadable(drop_ins, &error))?.path();
-                if path.extension().is_some_and(|extension| extension == "toml") {
-                    found.push(path);
-                }
-            }
-            found.sort();
-            paths.extend(found);
+impl QuotaFiles {
+    /// These, which must be there.
+    pub fn named(paths: impl IntoIterator<Item = PathBuf>) -> QuotaFiles {
+        QuotaFiles {
+            paths: paths.into_iter().collect(),
+            optional: false,
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(unreadable(drop_ins, &error)),
     }
-    paths.iter().map(|path| source(path)).collect()
+
+    /// The installed file and its drop-ins, where they exist.
+    pub fn installed() -> QuotaFiles {
+        QuotaFiles::optional([FILE.into(), DROP_INS.into()])
+    }
+
+    fn optional(paths: impl IntoIterator<Item = PathBuf>) -> QuotaFiles {
+        QuotaFiles {
+            optional: true,
+            ..QuotaFiles::named(paths)
+        }
+    }
+
+    /// Files and directories, as they were named.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// The texts as they are now.
+    ///
+    /// # Errors
+    /// Every file that cannot be read, or holds no text.
+    pub fn read(&self) -> Result<Vec<Source>, Problems> {
+        let (mut sources, mut problems) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            match files_of(path) {
+                Ok(files) => {
+                    for file in files {
+                        match source(&file) {
+                            Ok(source) => sources.push(source),
+                            Err(problem) => problems.push(problem),
+                        }
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound && self.optional => {}
+                Err(error) => problems.push(unreadable(path, &error)),
+            }
+        }
+        if problems.is_empty() {
+            Ok(sources)
+        } else {
+            Err(Problems(problems))
+        }
+    }
+
+    /// The checked rules, in the time zone of this machine.
+    ///
+    /// # Errors
+    /// Every mistake found.
+    pub fn config(&self) -> Result<Config, Problems> {
+        checked(&self.read()?)
+    }
 }
 
-fn source(path: &Path) -> Result<Source, Failure> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Source {
-            path: path.into(),
-            text,
-        }),
-        Err(error) => Err(unreadable(path, &error)),
-    }
+/// The rules written in `sources`, in the time zone of this machine.
+///
+/// # Errors
+/// Every mistake found.
+pub fn checked(sources: &[Source]) -> Result<Config, Problems> {
+    let mut config = Config::parse(sources)?;
+    config.zone = Zone(TimeZone::system());
+    Ok(config)
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::bad_config(format!("{}: cannot be read: {error}", path.display()))
+/// `path`, or the drop-ins in it.
+fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !std::fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.into()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && path.extension().is_some_and(|extension| extension == "toml") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn source(path: &Path) -> Result<Source, Problem> {
+    let bytes = read(path).map_err(|error| unreadable(path, &error))?;
+    Source::new(path, &bytes)
+}
+
+/// The beginning of a regular file, one byte more than is allowed where there is so much. Waits for nobody.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(nonblocking)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(Source::LONGEST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::of_file(path, format!("cannot be read: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
 
     #[test]
     fn drop_ins_are_read_in_order_of_their_names_and_other_files_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let drop_ins = dir.path().join("stint.d");
         std::fs::create_dir(&drop_ins).unwrap();
-        for name in ["20-b.toml", "10-a.toml", "30-c.toml.bak"] {
+        for name in ["20-b.toml", "10-a.toml", "30-c.toml.bak", ".40-d.toml"] {
             std::fs::write(drop_ins.join(name), "").unwrap();
         }
         let names = |file: &str| -> Vec<String> {
-            let sources = installed(&dir.path().join(file), &drop_ins).unwrap();
-            sources
-                .iter()
-                .map(|source| source.path.file_name().unwrap().to_string_lossy().into_owned())
-                .collect()
+            let files = QuotaFiles::optional([dir.path().join(file), drop_ins.clone()]);
+            let sources = files.read().unwrap();
+            let name = |source: &Source| source.path.file_name().unwrap().to_string_lossy().into_owned();
+            sources.iter().map(name).collect()
         };
         assert_eq!(names("absent.toml"), ["10-a.toml", "20-b.toml"]);
         std::fs::write(dir.path().join("stint.toml"), "").unwrap();
         assert_eq!(names("stint.toml"), ["stint.toml", "10-a.toml", "20-b.toml"]);
-        assert!(
-            installed(&dir.path().join("absent.toml"), &dir.path().join("absent.d"))
-                .unwrap()
-                .is_empty()
-        );
+        let neither = QuotaFiles::optional([dir.path().join("absent.toml"), dir.path().join("absent.d")]);
+        assert!(neither.read().unwrap().is_empty());
     }
 
     #[test]
     fn a_named_file_must_be_there_and_right() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("q.toml");
-        assert_eq!(read(Some(&path)).unwrap_err().exit, Exit::BAD_CONFIG);
-        std::fs::write(&path, "[defaults]\nmemory = 6\n").unwrap();
-        let failure = read(Some(&path)).unwrap_err();
+        let errors = |files: &QuotaFiles| files.config().unwrap_err().to_string();
+        let named = QuotaFiles::named([path.clone()]);
         assert!(
-            failure.message.contains("q.toml:2:10: `6` has no unit"),
-            "{failure}"
+            errors(&named).contains("q.toml: cannot be read: No such file"),
+            "{}",
+            errors(&named)
         );
+        std::fs::write(&path, "[defaults]\nmemory = 6\n").unwrap();
+        assert!(errors(&named).contains("q.toml:2:10: `6` has no unit"));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_and_never_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("q.toml");
+        let mode = rustix::fs::Mode::from(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for path in [fifo, "/dev/zero".into()] {
+            let error = QuotaFiles::named([path]).config().unwrap_err().to_string();
+            assert!(
+                error.ends_with("cannot be read: it is no regular file"),
+                "{error}"
+            );
+        }
     }
 }

@@ -38,12 +38,16 @@ impl Core {
     pub fn grants_of(&self, place: &Place) -> Vec<Granted> {
         let rule = self.memory_rule(place);
         let own_cap = self.overrides.own_cap(&place.account);
+        let tenant = self.config.tenant(&place.tenant, SystemTime::now());
         let on = |(device, of): (usize, &crate::device::Device)| {
             let total = Bytes(of.total_bytes);
             let bytes = |memory: Memory| memory.on_device(total).unwrap_or(total).0;
-            let cap_bytes = bytes(rule.cap)
-                .min(own_cap.map_or(u64::MAX, bytes))
-                .min(self.state.usable(device));
+            // On a device its tenant may not use there is nothing to be had.
+            let usable = match tenant {
+                Some(tenant) if !tenant.may_use(of.index, &of.uuid) => 0,
+                _ => self.state.usable(device),
+            };
+            let cap_bytes = bytes(rule.cap).min(own_cap.map_or(u64::MAX, bytes)).min(usable);
             let guaranteed_bytes = rule.guaranteed.map_or(0, bytes).min(cap_bytes);
             Granted {
                 cap_bytes,

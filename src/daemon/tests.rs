@@ -421,7 +421,7 @@ fn a_launch_that_makes_no_sense_is_refused_with_the_right_code() {
 
 #[test]
 fn no_more_is_guaranteed_than_the_devices_have() {
-    let quota = "[node]\nreserve = \"off\"\n[tenants.a]\nmemory = \"60%\"\n[tenants.b]\nmemory = \"60%\"\n";
+    let quota = "[node]\nreserve = \"off\"\n[defaults]\nmemory = \"60%\"\n[tenants.a]\n[tenants.b]\n";
     let node = TestNode::start(quota);
     let (mut first, mut second) = (node.client(), node.client());
     assert!(first.tell(r#"launch {"tenant":"a"}"#).starts_with("a a/root"));
@@ -432,7 +432,7 @@ fn no_more_is_guaranteed_than_the_devices_have() {
     );
     first.kill();
     assert!(second.tell(r#"launch {"tenant":"b"}"#).starts_with("b b/root"));
-    let overcommitted = TestNode::start(&quota.replace("[tenants.a]", "overcommit = \"allow\"\n[tenants.a]"));
+    let overcommitted = TestNode::start(&quota.replace("[defaults]", "overcommit = \"allow\"\n[defaults]"));
     for tenant in ["a", "b"] {
         let mut head = overcommitted.client();
         assert!(

@@ -65,6 +65,18 @@ pub struct Inventory {
     pub devices: Vec<Device>,
 }
 
+impl Inventory {
+    /// The devices as the quota file is checked against them.
+    pub fn capacities(&self) -> Vec<crate::config::Capacity> {
+        let capacity = |device: &Device| crate::config::Capacity {
+            index: device.index,
+            uuid: device.uuid.clone(),
+            total: crate::config::units::Bytes(device.total_bytes),
+        };
+        self.devices.iter().map(capacity).collect()
+    }
+}
+
 /// One look at a device. What could not be read is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {

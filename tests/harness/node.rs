@@ -83,14 +83,19 @@ pub struct Node {
 }
 
 impl Node {
-    /// A stand-in without a daemon.
-    #[track_caller]
-    pub fn bare(setup: Setup) -> Node {
-        let node = Node {
+    /// A run directory for commands that need neither stand-in nor daemon.
+    pub fn unstarted(setup: Setup) -> Node {
+        Node {
             directory: run_directory(),
             setup,
             daemon: None,
-        };
+        }
+    }
+
+    /// A stand-in without a daemon.
+    #[track_caller]
+    pub fn bare(setup: Setup) -> Node {
+        let node = Node::unstarted(setup);
         let mut start = node.stint(&[
             "sim",
             "start",

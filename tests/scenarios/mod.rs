@@ -2,6 +2,7 @@
 //! The files are kinds of situations; a test's name says the behaviour.
 
 mod caps;
+mod configuration;
 mod deaths;
 mod demo;
 mod devices;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::raw;
 use crate::config::reader::{File, told};
-use crate::config::units::{Memory, Ratio};
+use crate::config::units::{Memory, QuantityError, Ratio};
 use crate::config::{Absent, Context, Drift, Mode, NodeRules, Overcommit, Unknown};
 
 impl File<'_> {
@@ -29,7 +29,10 @@ impl File<'_> {
         set(&mut into.unknown, unknown);
         let reserve = self.value(node.reserve, |text| match text {
             "off" => Ok(None),
-            _ => match text.parse().map_err(told)? {
+            _ => match text.parse().map_err(|error| match error {
+                QuantityError::Zero { .. } => format!("`{text}` is zero: write \"off\" to keep nothing back"),
+                error => told(error),
+            })? {
                 Memory::All | Memory::Part(Ratio::WHOLE) => Err(format!(
                     "`{text}` would keep back every device whole: write for example \"2%\""
                 )),

@@ -35,7 +35,6 @@ impl File<'_> {
         let place = span(&raw.hours);
         let hours = self.value(raw.hours, str::parse);
         self.later_if(place, "hours", hours.is_some());
-        self.later_if(span(&raw.gpus), "gpus", true);
         let gpus = raw.gpus.map(|gpus| self.gpus(gpus));
         let matches = raw.matches.map(|matches| self.matches(name, matches, taken));
         Tenant {
@@ -65,7 +64,7 @@ impl File<'_> {
                 ),
             }
         }
-        if read.is_empty() {
+        if read.is_empty() && !self.told_inside(whole.clone()) {
             self.problem(
                 whole,
                 "no device: write at least one, or leave `gpus` out for all",

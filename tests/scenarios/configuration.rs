@@ -1,0 +1,91 @@
+//! The quota file as its administrator meets it: `stint config check`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::*;
+use crate::harness::{node::Setup, outcome::run, root};
+
+fn check(node: &Node, words: &[&str]) -> crate::harness::outcome::Outcome {
+    run(node
+        .stint(&["config", "check"])
+        .args(words)
+        .current_dir(root().join("tests/corpus/config")))
+}
+
+#[test]
+fn config_check_tells_every_mistake_and_its_exit_code_says_whether_there_is_one() {
+    let node = Node::unstarted(Setup::default());
+    let good = check(&node, &["good/contract.toml"]);
+    assert_eq!((good.code, good.stderr.as_str()), (0, ""), "{good:?}");
+    assert!(good.stdout.ends_with("no mistakes\n"), "{good:?}");
+    assert!(
+        good.stdout
+            .contains("`share` of [defaults] is understood and not in force yet"),
+        "{good:?}"
+    );
+
+    let broken = check(&node, &["broken/many-at-once.toml"]);
+    let expected = root().join("tests/corpus/config/broken/many-at-once.expected");
+    let expected = fs::read_to_string(expected).expect("a file of the corpus");
+    let expected = expected
+        .trim_end()
+        .replace("many-at-once.toml:", "broken/many-at-once.toml:");
+    assert_eq!((broken.code, broken.stdout.as_str()), (78, ""));
+    assert_eq!(broken.stderr, format!("stint: {expected}\n"));
+
+    let json = check(&node, &["--json", "broken/priority-misspelt.toml"]);
+    assert_eq!((json.code, json.stderr.as_str()), (78, ""));
+    let report: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let error = serde_json::json!({
+        "file": "broken/priority-misspelt.toml", "line": 2, "column": 12, "message": "`hihg` is not allowed here",
+        "allowed": ["low", "normal", "high"], "suggestion": "high",
+    });
+    assert_eq!(report, serde_json::json!({ "ok": false, "errors": [error] }));
+    let json = check(&node, &["--json", "good/empty.toml"]);
+    assert_eq!(
+        (json.code, json.stdout.as_str()),
+        (0, "{\"ok\":true,\"errors\":[]}\n")
+    );
+}
+
+#[test]
+fn config_check_reads_files_and_drop_ins_together_as_the_daemon_does() {
+    let node = Node::unstarted(Setup::default());
+    let drop_ins = node.directory().join("stint.d");
+    fs::create_dir(&drop_ins).expect("a directory can be made");
+    let write =
+        |name: &str, text: &str| fs::write(drop_ins.join(name), text).expect("a drop-in can be written");
+    write("10-a.toml", "[tenants.a]\nmatch = [{ user = \"u\" }]\n");
+    write("20-b.toml", "[tenants.b]\nmatch = [{ user = \"v\" }]\n");
+    write("20-b.toml.orig", "this is nothing");
+    let directory = drop_ins.to_str().expect("a path of the test's");
+    let both = check(&node, &["good/amounts.toml", directory]);
+    assert!(
+        both.stderr
+            .contains("10-a.toml:1:10: tenant `a` stands in another file already"),
+        "{both:?}"
+    );
+    assert!(
+        both.stderr.contains("20-b.toml:1:10: tenant `b`") && both.code == 78,
+        "{both:?}"
+    );
+    assert_eq!(check(&node, &[directory]).code, 0);
+    write("20-b.toml", "[tenants.b]\nmatch = [{ user = \"u\" }]\n");
+    let equal = check(&node, &[directory]);
+    assert!(
+        equal
+            .stderr
+            .contains("20-b.toml:2:10: user `u` is matched by tenant `a` already"),
+        "{equal:?}"
+    );
+    let absent = check(&node, &["absent.toml", "good/empty.toml"]);
+    assert_eq!(absent.code, 78);
+    assert!(
+        absent
+            .stderr
+            .starts_with("stint: absent.toml: cannot be read: No such file"),
+        "{absent:?}"
+    );
+}
