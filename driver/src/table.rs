@@ -23,10 +23,10 @@ macro_rules! functions {
     ($each:ident) => {
         $each! {
             // Alloc
-            Alloc(forward) cuArray3DCreate("cuArray3DCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1) [cuArray3DCreate 2000 Legacy];
-            Alloc(forward) cuArray3DCreate_v2("cuArray3DCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR) [cuArray3DCreate_v2 3020 Legacy];
-            Alloc(forward) cuArrayCreate("cuArrayCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1) [cuArrayCreate 2000 Legacy];
-            Alloc(forward) cuArrayCreate_v2("cuArrayCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR) [cuArrayCreate_v2 3020 Legacy];
+            Alloc(array::create_3d_v1) cuArray3DCreate("cuArray3DCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1) [cuArray3DCreate 2000 Legacy];
+            Alloc(array::create_3d) cuArray3DCreate_v2("cuArray3DCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR) [cuArray3DCreate_v2 3020 Legacy];
+            Alloc(array::create_v1) cuArrayCreate("cuArrayCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1) [cuArrayCreate 2000 Legacy];
+            Alloc(array::create) cuArrayCreate_v2("cuArrayCreate")(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR) [cuArrayCreate_v2 3020 Legacy];
             Alloc(context::create) cuCtxCreate("cuCtxCreate")(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) [cuCtxCreate 2000 Legacy];
             Alloc(context::create) cuCtxCreate_v2("cuCtxCreate")(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) [cuCtxCreate_v2 3020 Legacy];
             Alloc(context::create_v3) cuCtxCreate_v3("cuCtxCreate")(pctx: *mut CUcontext, paramsArray: *mut CUexecAffinityParam, numParams: c_int, flags: c_uint, dev: CUdevice) [cuCtxCreate_v3 11040 Legacy];
@@ -85,7 +85,7 @@ macro_rules! functions {
             Alloc(pool::import) cuMemPoolImportFromShareableHandle("cuMemPoolImportFromShareableHandle")(pool_out: *mut CUmemoryPool, handle: *mut c_void, handleType: CUmemAllocationHandleType, flags: c_ulonglong) [cuMemPoolImportFromShareableHandle 11020 Legacy];
             Alloc(forward) cuMemPoolImportPointer("cuMemPoolImportPointer")(ptr_out: *mut CUdeviceptr, pool: CUmemoryPool, shareData: *mut CUmemPoolPtrExportData) [cuMemPoolImportPointer 11020 Legacy];
             Alloc(vmm::retain) cuMemRetainAllocationHandle("cuMemRetainAllocationHandle")(handle: *mut CUmemGenericAllocationHandle, addr: *mut c_void) [cuMemRetainAllocationHandle 11000 Legacy];
-            Alloc(forward) cuMipmappedArrayCreate("cuMipmappedArrayCreate")(pHandle: *mut CUmipmappedArray, pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR, numMipmapLevels: c_uint) [cuMipmappedArrayCreate 5000 Legacy];
+            Alloc(array::create_mipmapped) cuMipmappedArrayCreate("cuMipmappedArrayCreate")(pHandle: *mut CUmipmappedArray, pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR, numMipmapLevels: c_uint) [cuMipmappedArrayCreate 5000 Legacy];
             Alloc(forward) cuModuleLoad("cuModuleLoad")(module: *mut CUmodule, fname: *const c_char) [cuModuleLoad 2000 Legacy];
             Alloc(forward) cuModuleLoadData("cuModuleLoadData")(module: *mut CUmodule, image: *const c_void) [cuModuleLoadData 2000 Legacy];
             Alloc(forward) cuModuleLoadDataEx("cuModuleLoadDataEx")(module: *mut CUmodule, image: *const c_void, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) [cuModuleLoadDataEx 2010 Legacy];
@@ -98,7 +98,7 @@ macro_rules! functions {
             Alloc(context::create_vdpau) cuVDPAUCtxCreate("cuVDPAUCtxCreate")(pCtx: *mut CUcontext, flags: c_uint, device: CUdevice, vdpDevice: VdpDevice, vdpGetProcAddress: *mut VdpGetProcAddress) [cuVDPAUCtxCreate 3010 Legacy];
             Alloc(context::create_vdpau) cuVDPAUCtxCreate_v2("cuVDPAUCtxCreate")(pCtx: *mut CUcontext, flags: c_uint, device: CUdevice, vdpDevice: VdpDevice, vdpGetProcAddress: *mut VdpGetProcAddress) [cuVDPAUCtxCreate_v2 3020 Legacy];
             // Free
-            Free(forward) cuArrayDestroy("cuArrayDestroy")(hArray: CUarray) [cuArrayDestroy 2000 Legacy];
+            Free(array::destroy) cuArrayDestroy("cuArrayDestroy")(hArray: CUarray) [cuArrayDestroy 2000 Legacy];
             Free(context::destroy) cuCtxDestroy("cuCtxDestroy")(ctx: CUcontext) [cuCtxDestroy 2000 Legacy];
             Free(context::destroy) cuCtxDestroy_v2("cuCtxDestroy")(ctx: CUcontext) [cuCtxDestroy_v2 4000 Legacy];
             Free(context::detach) cuCtxDetach("cuCtxDetach")(ctx: CUcontext) [cuCtxDetach 2000 Legacy];
@@ -126,7 +126,7 @@ macro_rules! functions {
             Free(pool::trim) cuMemPoolTrimTo("cuMemPoolTrimTo")(pool: CUmemoryPool, minBytesToKeep: usize) [cuMemPoolTrimTo 11020 Legacy];
             Free(vmm::release) cuMemRelease("cuMemRelease")(handle: CUmemGenericAllocationHandle) [cuMemRelease 10020 Legacy];
             Free(vmm::unmap) cuMemUnmap("cuMemUnmap")(ptr: CUdeviceptr, size: usize) [cuMemUnmap 10020 Legacy];
-            Free(forward) cuMipmappedArrayDestroy("cuMipmappedArrayDestroy")(hMipmappedArray: CUmipmappedArray) [cuMipmappedArrayDestroy 5000 Legacy];
+            Free(array::destroy_mipmapped) cuMipmappedArrayDestroy("cuMipmappedArrayDestroy")(hMipmappedArray: CUmipmappedArray) [cuMipmappedArrayDestroy 5000 Legacy];
             Free(forward) cuModuleUnload("cuModuleUnload")(hmod: CUmodule) [cuModuleUnload 2000 Legacy];
             Free(forward) cuMulticastUnbind("cuMulticastUnbind")(mcHandle: CUmemGenericAllocationHandle, dev: CUdevice, mcOffset: usize, size: usize) [cuMulticastUnbind 12010 Legacy];
             // Work
@@ -167,7 +167,7 @@ macro_rules! functions {
             Work(forward) cuMemBatchDecompressAsync("cuMemBatchDecompressAsync")(paramsArray: *mut CUmemDecompressParams, count: usize, flags: c_uint, errorIndex: *mut usize, stream: CUstream) [cuMemBatchDecompressAsync 12060 Legacy, cuMemBatchDecompressAsync_ptsz 12060 PerThread];
             Work(forward) cuMemDiscardAndPrefetchBatchAsync("cuMemDiscardAndPrefetchBatchAsync")(dptrs: *mut CUdeviceptr, sizes: *mut usize, count: usize, prefetchLocs: *mut CUmemLocation, prefetchLocIdxs: *mut usize, numPrefetchLocs: usize, flags: c_ulonglong, hStream: CUstream) [cuMemDiscardAndPrefetchBatchAsync 13000 Legacy, cuMemDiscardAndPrefetchBatchAsync_ptsz 13000 PerThread];
             Work(forward) cuMemDiscardBatchAsync("cuMemDiscardBatchAsync")(dptrs: *mut CUdeviceptr, sizes: *mut usize, count: usize, flags: c_ulonglong, hStream: CUstream) [cuMemDiscardBatchAsync 13000 Legacy, cuMemDiscardBatchAsync_ptsz 13000 PerThread];
-            Work(forward) cuMemMapArrayAsync("cuMemMapArrayAsync")(mapInfoList: *mut CUarrayMapInfo, count: c_uint, hStream: CUstream) [cuMemMapArrayAsync 11010 Legacy, cuMemMapArrayAsync_ptsz 11010 PerThread];
+            Work(array::map) cuMemMapArrayAsync("cuMemMapArrayAsync")(mapInfoList: *mut CUarrayMapInfo, count: c_uint, hStream: CUstream) [cuMemMapArrayAsync 11010 Legacy, cuMemMapArrayAsync_ptsz 11010 PerThread];
             Work(forward) cuMemPrefetchAsync("cuMemPrefetchAsync")(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream) [cuMemPrefetchAsync 8000 Legacy, cuMemPrefetchAsync_ptsz 8000 PerThread];
             Work(forward) cuMemPrefetchAsync_v2("cuMemPrefetchAsync")(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream) [cuMemPrefetchAsync_v2 12020 Legacy, cuMemPrefetchAsync_v2_ptsz 12020 PerThread];
             Work(forward) cuMemPrefetchBatchAsync("cuMemPrefetchBatchAsync")(dptrs: *mut CUdeviceptr, sizes: *mut usize, count: usize, prefetchLocs: *mut CUmemLocation, prefetchLocIdxs: *mut usize, numPrefetchLocs: usize, flags: c_ulonglong, hStream: CUstream) [cuMemPrefetchBatchAsync 13000 Legacy, cuMemPrefetchBatchAsync_ptsz 13000 PerThread];

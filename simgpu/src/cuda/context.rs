@@ -4,12 +4,13 @@
 //! at; a destroyed one is only marked. Its memory, streams and charge go at once.
 //! Next file of the walk: `stream.rs`.
 
+use super::array_memory::SmallArrays;
 use super::current::{current, named_or_current, pop_if, push};
 use super::edge::{needed, put};
 use super::heap::Heap;
 use super::node::{Device, next_id, node};
 use super::stream::{self, Stream};
-use super::{Sim, block, limit::Limits, peer::Peers};
+use super::{Sim, array, block, limit::Limits, peer::Peers};
 use crate::client::{Client, Cost, Wait};
 use driver::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -38,6 +39,7 @@ pub struct Context {
     pub any_unfollowed: AtomicBool,
     /// Small device blocks.
     pub heap: Mutex<Heap>,
+    pub small_arrays: SmallArrays,
     pub limits: Limits,
     pub peers: Peers,
     api_version: AtomicU32,
@@ -72,6 +74,7 @@ impl Context {
             unfollowed: Mutex::new(Vec::new()),
             any_unfollowed: AtomicBool::new(false),
             heap: Mutex::new(Heap::default()),
+            small_arrays: SmallArrays::default(),
             limits: Limits::default(),
             peers: Peers::default(),
             api_version: AtomicU32::new(3020),
@@ -174,6 +177,7 @@ impl Context {
         self.legacy.store(std::ptr::null_mut(), Ordering::Release);
         super::event::drop_all_of(self);
         super::module::drop_all_of(self);
+        array::drop_all_of(self);
         block::drop_all_of(self);
         self.unfollowed
             .lock()

@@ -4,6 +4,7 @@
 //! then they move in stream order. A program that orders its own accesses cannot tell.
 
 use super::Sim;
+use super::array::{Array, array};
 use super::block::{self, Block};
 use super::context::{Context, context};
 use super::edge::{element, needed, put_optional};
@@ -14,6 +15,7 @@ use super::stream::{Stream, entry};
 use crate::facts::CopyPath;
 use driver::prelude::*;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Whether a call returns before its work is complete.
@@ -61,15 +63,17 @@ pub fn finish(node: &Node, stream: &'static Stream, returns: Return) -> CuResult
     node.client.synchronize(stream.on_node(), stream.context().wait())
 }
 
-/// Which way a copy between these goes; `None` stands for memory the driver does not know.
-pub fn path(to: Option<&Block>, from: Option<&Block>) -> (CopyPath, u32) {
-    let index = |block: Option<&Block>| {
-        block
-            .filter(|block| !block.is_host())
-            .and_then(|block| block.device)
-            .map(|device| device.index)
-    };
-    match (index(to), index(from)) {
+/// The device a block lies on; `None` for host memory.
+pub fn device_of(block: &Block) -> Option<usize> {
+    Some(block)
+        .filter(|block| !block.is_host())?
+        .device
+        .map(|device| device.index)
+}
+
+/// Which way a copy between these devices goes; `None` stands for the host.
+pub fn path(to: Option<usize>, from: Option<usize>) -> (CopyPath, u32) {
+    match (to, from) {
         (Some(a), Some(b)) if a == b => (CopyPath::Device, ENGINE_IN),
         (Some(_), Some(_)) => (CopyPath::Peer, ENGINE_IN),
         (Some(_), None) => (CopyPath::Host, ENGINE_IN),
@@ -79,46 +83,81 @@ pub fn path(to: Option<&Block>, from: Option<&Block>) -> (CopyPath, u32) {
 
 /// What a caller says an address is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub enum Side {
     /// Memory the driver must know.
     Device(u64),
     /// Memory of the program, or any other.
     Host(u64),
     /// Whatever it turns out to be.
     Any(u64),
+    /// An array, so many bytes behind its beginning.
+    Array(CUarray, usize),
+}
+
+/// Where the bytes of a side are.
+struct Place {
+    address: u64,
+    device: Option<usize>,
+    /// Keeps an array while its bytes move.
+    _array: Option<Arc<Array>>,
 }
 
 impl Side {
-    fn address(self) -> u64 {
+    fn find(self, bytes: u64) -> Result<Place, CudaError> {
+        let invalid = CudaError::INVALID_VALUE;
+        let plain = |address, device| Place {
+            address,
+            device,
+            _array: None,
+        };
+        let known = |address| {
+            let block = block::reachable(address, bytes)?;
+            Ok(plain(address, device_of(&block)))
+        };
         match self {
-            Side::Device(address) | Side::Host(address) | Side::Any(address) => address,
-        }
-    }
-
-    fn look(self, bytes: u64) -> Result<Option<std::sync::Arc<Block>>, CudaError> {
-        match self {
-            Side::Device(address) => block::reachable(address, bytes).map(Some),
-            Side::Host(0) | Side::Any(0) => Err(CudaError::INVALID_VALUE),
+            Side::Device(address) => known(address),
+            Side::Host(0) | Side::Any(0) => Err(invalid),
             // What the driver knows it must know all of; the rest is the program's.
             Side::Host(address) | Side::Any(address) => match block::find(address) {
-                Some(_) => block::reachable(address, bytes).map(Some),
-                None if super::reservation::around(address).is_some() => Err(CudaError::INVALID_VALUE),
-                None => Ok(None),
+                Some(_) => known(address),
+                None if super::reservation::around(address).is_some() => Err(invalid),
+                None => Ok(plain(address, None)),
             },
+            Side::Array(handle, offset) => {
+                let array = array(handle)?;
+                let end = (offset as u64).checked_add(bytes).ok_or(invalid)?;
+                if end > array.form.linear_bytes() {
+                    return Err(invalid);
+                }
+                Ok(Place {
+                    address: array.base()? + offset as u64,
+                    device: Some(array.context.device.index),
+                    _array: Some(array),
+                })
+            }
         }
     }
 }
 
-fn copy(api: StreamApi, to: Side, from: Side, bytes: usize, hStream: CUstream, returns: Return) -> CuResult {
+pub fn copy(
+    api: StreamApi,
+    to: Side,
+    from: Side,
+    bytes: usize,
+    hStream: CUstream,
+    returns: Return,
+) -> CuResult {
     let (node, stream) = entry(api, hStream)?;
     if bytes == 0 {
         return Ok(());
     }
-    let (known_to, known_from) = (to.look(bytes as u64)?, from.look(bytes as u64)?);
-    let (path, engine) = path(known_to.as_deref(), known_from.as_deref());
+    let (to, from) = (to.find(bytes as u64)?, from.find(bytes as u64)?);
+    let (path, engine) = path(to.device, from.device);
     take_time(node, stream, path, engine, bytes as u64)?;
-    let (to, from) = (to.address(), from.address());
-    act(node, stream, returns, move || move_bytes(to, from, bytes))
+    act(node, stream, returns, move || {
+        let (to, from) = (to, from); // whole, with the arrays they keep
+        move_bytes(to.address, from.address, bytes);
+    })
 }
 
 /// Moves bytes between ranges that were looked up, or are the program's.

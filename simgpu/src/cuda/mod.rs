@@ -13,6 +13,11 @@
 mod access;
 mod allocate;
 mod arena;
+mod array;
+mod array_api;
+mod array_copy;
+mod array_form;
+mod array_memory;
 mod attribute;
 mod block;
 mod context;

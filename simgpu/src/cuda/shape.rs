@@ -1,9 +1,8 @@
-//! Copies of rectangles and boxes.
-//!
-//! Arrays belong to a later stage of the stand-in: a copy that names one is `NOT_SUPPORTED`.
+//! Copies of rectangles and boxes, between plain memory and arrays.
 
 use super::Sim;
-use super::block::{self, Block};
+use super::array::{Array, array};
+use super::block;
 use super::context::context;
 use super::copy::{self, Return, act, take_time};
 use super::edge::get as read;
@@ -13,10 +12,12 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// One side of a copy.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Side {
     kind: u32,
     base: u64,
+    /// Set for an array, which has its own pitch and height.
+    array: Option<Arc<Array>>,
     x: usize,
     y: usize,
     z: usize,
@@ -32,25 +33,47 @@ struct Form {
     depth: usize,
 }
 
+/// Where a caller says one side is: of each kind of memory one.
+#[derive(Clone, Copy)]
+struct Named {
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: CUarray,
+}
+
 impl Side {
-    fn new(
-        kind: u32,
-        host: u64,
-        device: u64,
-        at: (usize, usize, usize),
-        pitch: usize,
-        height: usize,
-    ) -> Side {
+    fn new(named: Named, at: (usize, usize, usize), pitch: usize, height: usize) -> Result<Side, CudaError> {
+        let Named {
+            kind,
+            host,
+            device,
+            array: handle,
+        } = named;
+        if kind == CU_MEMORYTYPE_ARRAY {
+            let array = array(handle)?;
+            return Ok(Side {
+                kind,
+                base: array.base()?,
+                x: at.0,
+                y: at.1,
+                z: at.2,
+                pitch: array.form.row_bytes() as usize,
+                height: array.form.height as usize,
+                array: Some(array),
+            });
+        }
         let base = if kind == CU_MEMORYTYPE_HOST { host } else { device };
-        Side {
+        Ok(Side {
             kind,
             base,
+            array: None,
             x: at.0,
             y: at.1,
             z: at.2,
             pitch,
             height,
-        }
+        })
     }
 
     /// Pitch and rows per layer where the caller left them out, as he may when they do not matter.
@@ -79,9 +102,24 @@ impl Side {
         self.base.checked_add(row.checked_add(self.x)? as u64)
     }
 
-    /// The block it lies in, if the driver knows it.
-    fn look(&self, form: Form) -> Result<Option<Arc<Block>>, CudaError> {
+    /// The device it lies on; `None`: the host.
+    fn device(&self, form: Form) -> Result<Option<usize>, CudaError> {
         let invalid = CudaError::INVALID_VALUE;
+        if let Some(array) = &self.array {
+            let ends = [
+                (self.x, form.width, array.form.row_bytes()),
+                (self.y, form.height, array.form.height),
+                (self.z, form.depth, array.form.slices()),
+            ];
+            let inside = |(at, extent, whole): (usize, usize, u64)| {
+                at.checked_add(extent).is_some_and(|end| end as u64 <= whole)
+            };
+            return if ends.into_iter().all(inside) {
+                Ok(Some(array.context.device.index))
+            } else {
+                Err(invalid)
+            };
+        }
         if self.base == 0 {
             return Err(invalid);
         }
@@ -89,12 +127,11 @@ impl Side {
         let last = self.row(form.height - 1, form.depth - 1).ok_or(invalid)?;
         let bytes = (last - first).checked_add(form.width as u64).ok_or(invalid)?;
         match self.kind {
-            CU_MEMORYTYPE_DEVICE => block::reachable(first, bytes).map(Some),
+            CU_MEMORYTYPE_DEVICE => Ok(copy::device_of(&*block::reachable(first, bytes)?)),
             CU_MEMORYTYPE_HOST | CU_MEMORYTYPE_UNIFIED => match block::find(first) {
-                Some(_) => block::reachable(first, bytes).map(Some),
+                Some(_) => Ok(copy::device_of(&*block::reachable(first, bytes)?)),
                 None => Ok(None),
             },
-            CU_MEMORYTYPE_ARRAY => Err(CudaError::NOT_SUPPORTED),
             _ => Err(invalid),
         }
     }
@@ -109,16 +146,11 @@ fn copy_box(
     returns: Return,
 ) -> CuResult {
     let (node, stream) = entry(api, hStream)?;
-    let array = |side: &Side| side.kind == CU_MEMORYTYPE_ARRAY;
-    if array(&to) || array(&from) {
-        return Err(CudaError::NOT_SUPPORTED);
-    }
     if form.width == 0 || form.height == 0 || form.depth == 0 {
         return Ok(());
     }
     let (to, from) = (to.completed(form)?, from.completed(form)?);
-    let (known_to, known_from) = (to.look(form)?, from.look(form)?);
-    let (path, engine) = copy::path(known_to.as_deref(), known_from.as_deref());
+    let (path, engine) = copy::path(to.device(form)?, from.device(form)?);
     let rows = form
         .height
         .checked_mul(form.depth)
@@ -136,10 +168,20 @@ fn copy_box(
 
 fn flat(api: StreamApi, copy: *const CUDA_MEMCPY2D, hStream: CUstream, returns: Return) -> CuResult {
     let c = read(copy)?;
-    let at = (c.dstXInBytes, c.dstY, 0);
-    let to = Side::new(c.dstMemoryType, c.dstHost as u64, c.dstDevice, at, c.dstPitch, 0);
-    let at = (c.srcXInBytes, c.srcY, 0);
-    let from = Side::new(c.srcMemoryType, c.srcHost as u64, c.srcDevice, at, c.srcPitch, 0);
+    let named = Named {
+        kind: c.dstMemoryType,
+        host: c.dstHost as u64,
+        device: c.dstDevice,
+        array: c.dstArray,
+    };
+    let to = Side::new(named, (c.dstXInBytes, c.dstY, 0), c.dstPitch, 0)?;
+    let named = Named {
+        kind: c.srcMemoryType,
+        host: c.srcHost as u64,
+        device: c.srcDevice,
+        array: c.srcArray,
+    };
+    let from = Side::new(named, (c.srcXInBytes, c.srcY, 0), c.srcPitch, 0)?;
     let form = Form {
         width: c.WidthInBytes,
         height: c.Height,
@@ -150,24 +192,23 @@ fn flat(api: StreamApi, copy: *const CUDA_MEMCPY2D, hStream: CUstream, returns: 
 
 fn solid(api: StreamApi, copy: *const CUDA_MEMCPY3D, hStream: CUstream, returns: Return) -> CuResult {
     let c = read(copy)?;
-    let at = (c.dstXInBytes, c.dstY, c.dstZ);
-    let to = Side::new(
-        c.dstMemoryType,
-        c.dstHost as u64,
-        c.dstDevice,
-        at,
-        c.dstPitch,
-        c.dstHeight,
-    );
-    let at = (c.srcXInBytes, c.srcY, c.srcZ);
-    let from = Side::new(
-        c.srcMemoryType,
-        c.srcHost as u64,
-        c.srcDevice,
-        at,
-        c.srcPitch,
-        c.srcHeight,
-    );
+    if c.srcLOD != 0 || c.dstLOD != 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let named = Named {
+        kind: c.dstMemoryType,
+        host: c.dstHost as u64,
+        device: c.dstDevice,
+        array: c.dstArray,
+    };
+    let to = Side::new(named, (c.dstXInBytes, c.dstY, c.dstZ), c.dstPitch, c.dstHeight)?;
+    let named = Named {
+        kind: c.srcMemoryType,
+        host: c.srcHost as u64,
+        device: c.srcDevice,
+        array: c.srcArray,
+    };
+    let from = Side::new(named, (c.srcXInBytes, c.srcY, c.srcZ), c.srcPitch, c.srcHeight)?;
     let form = Form {
         width: c.WidthInBytes,
         height: c.Height,

@@ -1,6 +1,7 @@
 //! The driver's exported functions, called as a program calls them, each test in a process and on a node
 //! of its own.
 
+mod arrays;
 mod capacity;
 mod contexts;
 mod copies;
