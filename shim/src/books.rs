@@ -12,6 +12,7 @@ use driver::{CudaError, Driver, StreamApi};
 use ledger::ring::{Kind, Reason};
 use ledger::slot::Class;
 
+use crate::array_cost::Costs;
 use crate::attach::Admitted;
 use crate::charge::{Account, Reservation, signed};
 use crate::contexts::Contexts;
@@ -32,6 +33,7 @@ pub struct Books {
     pub physical: Lock<Physical>,
     pub live: Lock<Live>,
     pub deferred: Deferred,
+    pub array_costs: Costs,
 }
 
 /// Where a call without a device of its own works.
@@ -53,6 +55,7 @@ impl Books {
             physical: Lock::new(Rank::Physical, Physical::new()),
             live: Lock::new(Rank::Live, Live::new()),
             deferred: Deferred::new(),
+            array_costs: Costs::new(),
         }
     }
 
@@ -218,6 +221,40 @@ impl Books {
         }
     }
 
+    /// Enters an array the driver just handed out, which takes `bytes` and for which `reservation` was made; none for one
+    /// whose memory the program maps itself.
+    pub fn enter_array(&self, handle: u64, here: Here, bytes: u64, reservation: Option<Reservation<'_>>) {
+        let account = self.account(here.account);
+        let small = is_small(bytes);
+        let charge = reservation.as_ref().map_or(0, Reservation::bytes);
+        let allocation = Allocation {
+            account: here.account,
+            context: here.owner,
+            class: Class::Array,
+            charged: if small {
+                Charged::InArrays(bytes)
+            } else {
+                Charged::Alone(charge)
+            },
+            serial: 0,
+        };
+        let (stale, fits) = {
+            let mut live = self.live.lock();
+            let fits = small && live.enter_array(here.owner, bytes);
+            (live.insert(handle, allocation), fits)
+        };
+        match reservation {
+            Some(reservation) if !fits => drop(reservation.keep()),
+            unneeded => drop(unneeded),
+        }
+        if small {
+            account.reclassify(bytes, Class::Slab, Class::Array);
+        }
+        if let Some(stale) = stale {
+            self.settle(handle, stale);
+        }
+    }
+
     /// Enters page-locked host memory, which is shown and not charged.
     pub fn enter_host(&self, pointer: u64, here: Here, bytes: u64) {
         self.account(here.account).note(Class::Host, signed(bytes));
@@ -245,8 +282,30 @@ impl Books {
                     account.give_back(PAGE, Class::Slab);
                 }
             }
+            Charged::InArrays(bytes) => {
+                account.reclassify(bytes, allocation.class, Class::Slab);
+                if self.live.lock().leave_array(allocation.context, bytes) {
+                    account.give_back(PAGE, Class::Slab);
+                }
+                let tiles = self.physical.lock().take_tiles(pointer);
+                for reference in tiles {
+                    let last = self.physical.lock().drop_reference(reference);
+                    self.give_back_physical(last);
+                }
+            }
+            Charged::Tile(reference) => {
+                let last = self.physical.lock().drop_reference(reference);
+                self.give_back_physical(last);
+            }
             Charged::InPool(pool) => self.pools.lock().forget_pointer(pool),
             Charged::Shown(bytes) => account.note(allocation.class, -signed(bytes)),
+        }
+    }
+
+    /// Gives back the charge of physical memory that nothing holds any more.
+    pub fn give_back_physical(&self, charge: Option<(AccountIndex, u64)>) {
+        if let Some((account, bytes)) = charge {
+            self.account(account).give_back(bytes, Class::Physical);
         }
     }
 

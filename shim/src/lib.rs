@@ -7,6 +7,7 @@
 //! The walk of one allocation: `exports.rs` → `guard.rs` → `attach/` (once) → `hooks/memory.rs` → `books.rs` → `charge.rs` →
 //! `ledger/src/client.rs`. How a program comes here at all: `dl.rs` and `hooks/proc_address.rs`.
 
+mod array_cost;
 mod attach;
 mod books;
 mod charge;

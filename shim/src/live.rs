@@ -4,11 +4,16 @@
 //! Small blocks are the driver's to place: it packs them into slabs of 2 MiB. What counts against the cap are the slabs,
 //! that is, the distinct 2 MiB blocks of addresses in which at least one small allocation of a context lives.
 //!
+//! Arrays stand here by their handles: those too are addresses of this process, and meet no pointer. What the driver does
+//! with small ones is not to be seen; they are charged by the slabs that their sum in a context fills.
+//!
 //! Next: `charge.rs`.
 
 use std::collections::BTreeMap;
 
 use ledger::slot::Class;
+
+use crate::physical::Reference;
 
 /// The driver gives out physical memory in these units.
 pub const PAGE: u64 = 2 << 20;
@@ -35,6 +40,10 @@ pub enum Charged {
     InSlab(u64),
     /// With the pool it came from.
     InPool(PoolId),
+    /// With the small arrays of its context, of which this one takes so many bytes.
+    InArrays(u64),
+    /// With the physical memory it is mapped to: a tile of a sparse array.
+    Tile(Reference),
     /// Not at all, only shown: host memory.
     Shown(u64),
 }
@@ -70,6 +79,8 @@ pub fn is_small(bytes: u64) -> bool {
 pub struct Live {
     pointers: BTreeMap<u64, Allocation>,
     slabs: BTreeMap<Slab, u32>,
+    /// Bytes of the small arrays of each context.
+    arrays: BTreeMap<usize, u64>,
     serial: u64,
 }
 
@@ -78,6 +89,7 @@ impl Live {
         Live {
             pointers: BTreeMap::new(),
             slabs: BTreeMap::new(),
+            arrays: BTreeMap::new(),
             serial: 0,
         }
     }
@@ -112,6 +124,28 @@ impl Live {
             Some(_) => self.slabs.remove(&slab).is_some(),
             None => false,
         }
+    }
+
+    /// Enters a small array of `bytes`. True when it fits the slabs that its context's arrays are charged already.
+    pub fn enter_array(&mut self, context: usize, bytes: u64) -> bool {
+        let sum = self.arrays.entry(context).or_insert(0);
+        let slabs = sum.div_ceil(PAGE);
+        *sum += bytes;
+        sum.div_ceil(PAGE) == slabs
+    }
+
+    /// Takes a small array of `bytes` out. True when a slab less is needed.
+    pub fn leave_array(&mut self, context: usize, bytes: u64) -> bool {
+        let Some(sum) = self.arrays.get_mut(&context) else {
+            return false;
+        };
+        let slabs = sum.div_ceil(PAGE);
+        *sum = sum.saturating_sub(bytes);
+        let fewer = sum.div_ceil(PAGE) < slabs;
+        if *sum == 0 {
+            self.arrays.remove(&context);
+        }
+        fewer
     }
 
     /// Takes a pointer out; its charge stays until the driver has freed it.

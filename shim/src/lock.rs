@@ -17,6 +17,8 @@ pub enum Rank {
     Physical,
     Deferred,
     Live,
+    /// What arrays cost; held for a look alone.
+    Costs,
     /// The ledger's client of one account: innermost, held for one operation.
     Client,
 }

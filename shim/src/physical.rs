@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use driver::abi::CUarrayMapInfo_subresource;
+
 use crate::live::AccountIndex;
 
 /// Memory, by a number of our own.
@@ -37,6 +39,14 @@ struct Mapped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference(Block);
 
+/// A part of a sparse array, or all of an array whose memory is mapped later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tile {
+    pub array: u64,
+    pub kind: u32,
+    pub place: CUarrayMapInfo_subresource,
+}
+
 /// Mappings taken out of the books while the driver unmaps them.
 pub type Unmapped = Vec<(u64, u64, Reference)>;
 
@@ -46,6 +56,7 @@ pub struct Physical {
     memory: BTreeMap<Block, Memory>,
     handles: BTreeMap<u64, Handle>,
     mappings: BTreeMap<u64, Mapped>,
+    tiles: BTreeMap<Tile, Reference>,
     next: Block,
 }
 
@@ -55,6 +66,7 @@ impl Physical {
             memory: BTreeMap::new(),
             handles: BTreeMap::new(),
             mappings: BTreeMap::new(),
+            tiles: BTreeMap::new(),
             next: 0,
         }
     }
@@ -102,6 +114,22 @@ impl Physical {
             block: reference.0,
         };
         self.mappings.insert(address, mapped);
+    }
+
+    /// A counted reference turned out to be a tile's. Returns what the tile held before.
+    pub fn map_tile(&mut self, tile: Tile, reference: Reference) -> Option<Reference> {
+        self.tiles.insert(tile, reference)
+    }
+
+    /// Takes a tile out.
+    pub fn take_tile(&mut self, tile: Tile) -> Option<Reference> {
+        self.tiles.remove(&tile)
+    }
+
+    /// Takes the tiles of an array out, which is gone.
+    pub fn take_tiles(&mut self, array: u64) -> Vec<Reference> {
+        let of = self.tiles.extract_if(.., |tile, _| tile.array == array);
+        of.map(|(_, reference)| reference).collect()
     }
 
     /// A counted reference turned out to be one more use of `handle`. Returns a charge as [`Physical::create`] does.

@@ -16,12 +16,14 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUarray_st *CUarray;
 typedef unsigned long long CUmemHandle;
 
 enum { CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3 };
 enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
 enum { CU_MEM_LOCATION_TYPE_DEVICE = 1, CU_MEM_LOCATION_TYPE_HOST = 2, CU_MEM_LOCATION_TYPE_HOST_NUMA = 3 };
 enum { CU_MEM_ATTACH_GLOBAL = 1 };
+enum { CU_AD_FORMAT_FLOAT = 0x20 };
 
 typedef struct { int type, id; } CUmemLocation;
 typedef struct {
@@ -31,6 +33,7 @@ typedef struct {
     struct { unsigned char compressionType, gpuDirectRDMACapable; unsigned short usage; unsigned char reserved[4]; } allocFlags;
 } CUmemAllocationProp;
 typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
+typedef struct { size_t Width, Height, Depth; unsigned Format, NumChannels, Flags; } CUDA_ARRAY3D_DESCRIPTOR;
 typedef struct {
     int allocType, handleTypes;
     CUmemLocation location;
@@ -72,6 +75,8 @@ typedef struct {
     F(cuMemMap, (CUdeviceptr pointer, size_t bytes, size_t offset, CUmemHandle handle, unsigned long long flags)) \
     F(cuMemUnmap, (CUdeviceptr pointer, size_t bytes)) \
     F(cuMemSetAccess, (CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count)) \
+    F(cuArray3DCreate_v2, (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)) \
+    F(cuArrayDestroy, (CUarray array)) \
     F(cuStreamCreate, (CUstream *stream, unsigned flags)) \
     F(cuStreamSynchronize, (CUstream stream)) \
     F(cuModuleLoadData, (CUmodule *module, const void *image)) \

@@ -8,7 +8,7 @@
  *   uuid D               -> error, 16 numbers
  *   count                -> error devices
  *   info                 -> error free total
- *   alloc|pitch|managed|async|pool|vmm BYTES   -> error slot
+ *   alloc|pitch|managed|async|pool|vmm|array BYTES   -> error slot
  *   free SLOT            by the call that belongs to it
  *   freeraw NUMBER       cuMemFree of any value
  *   churn N BYTES        N times alloc and free -> first error, how many pairs succeeded
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum { SLOTS = 65536 };
-static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; } slots[SLOTS];
+static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; CUarray array; } slots[SLOTS];
 static int used;
 static CUmemoryPool pool;
 static int device;
@@ -30,6 +30,7 @@ static int allocate(const char *how, size_t bytes)
 {
     CUdeviceptr pointer = 0;
     CUmemHandle handle = 0;
+    CUarray array = NULL;
     size_t pitch;
     int error;
     if (!strcmp(how, "alloc")) error = cuMemAlloc_v2(&pointer, bytes);
@@ -40,6 +41,9 @@ static int allocate(const char *how, size_t bytes)
         CUmemPoolProps properties = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
         error = pool ? 0 : cuMemPoolCreate(&pool, &properties);
         if (!error) error = cuMemAllocFromPoolAsync(&pointer, bytes, pool, NULL);
+    } else if (!strcmp(how, "array")) { /* rows of 64 KiB */
+        CUDA_ARRAY3D_DESCRIPTOR form = { 4096, (bytes + (1 << 16) - 1) >> 16, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
+        error = cuArray3DCreate_v2(&array, &form);
     } else {
         CUmemAllocationProp properties = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
         error = cuMemCreate(&handle, bytes, &properties, 0);
@@ -50,6 +54,7 @@ static int allocate(const char *how, size_t bytes)
     slots[used].pointer = pointer;
     slots[used].bytes = bytes;
     slots[used].handle = handle;
+    slots[used].array = array;
     printf("0 %d\n", used++);
     return 0;
 }
@@ -58,6 +63,7 @@ static int give_back(int slot)
 {
     char kind = slots[slot].kind;
     if (kind == 'v') return cuMemRelease(slots[slot].handle);
+    if (slots[slot].array) return cuArrayDestroy(slots[slot].array);
     /* "async" and "alloc" begin alike; an asynchronous block may be freed either way, and a pool's too */
     return cuMemFree_v2(slots[slot].pointer);
 }

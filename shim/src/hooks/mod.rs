@@ -2,6 +2,7 @@
 //! `driver/src/table.rs`. A hook reserves before the call and gives back after the driver freed; it never returns what the
 //! driver would not.
 
+pub mod array;
 pub mod context;
 pub mod device;
 pub mod host;

@@ -180,7 +180,7 @@ pub unsafe fn free(call: &Call<'_>, pointer: CUdeviceptr, stream: CUstream) -> V
             books.settle(pointer, taken);
             books.refresh_pool(call, pool);
         }
-        Charged::Alone(_) | Charged::InSlab(_) | Charged::Shown(_) => {
+        _ => {
             let context = books
                 .current(call)
                 .map_or(taken.context, |context| context as usize);

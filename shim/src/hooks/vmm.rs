@@ -10,9 +10,8 @@ use driver::abi::{
 };
 use ledger::slot::Class;
 
-use crate::books::Books;
 use crate::guard::{Call, Otherwise, Verdict};
-use crate::live::{AccountIndex, PAGE};
+use crate::live::PAGE;
 
 pub unsafe fn create(
     call: &Call<'_>,
@@ -43,7 +42,7 @@ pub unsafe fn create(
     let charge = reservation.keep();
     // SAFETY: the driver just wrote it.
     let stale = books.physical.lock().create(unsafe { *handle }, account, charge);
-    give_back(books, stale);
+    books.give_back_physical(stale);
     Ok(())
 }
 
@@ -56,11 +55,11 @@ pub unsafe fn release(call: &Call<'_>, handle: CUmemGenericAllocationHandle) -> 
         .ok_or(Otherwise::Forward)?;
     if let Err(error) = call.pass() {
         let stale = books.physical.lock().retain(handle, reference);
-        give_back(books, stale);
+        books.give_back_physical(stale);
         return Err(error.into());
     }
     let last = books.physical.lock().drop_reference(reference);
-    give_back(books, last);
+    books.give_back_physical(last);
     Ok(())
 }
 
@@ -80,12 +79,12 @@ pub unsafe fn retain(
         .ok_or(Otherwise::Forward)?;
     if let Err(error) = call.pass() {
         let last = books.physical.lock().drop_reference(reference);
-        give_back(books, last);
+        books.give_back_physical(last);
         return Err(error.into());
     }
     // SAFETY: the driver just wrote it.
     let stale = books.physical.lock().retain(unsafe { *handle }, reference);
-    give_back(books, stale);
+    books.give_back_physical(stale);
     Ok(())
 }
 
@@ -126,7 +125,7 @@ pub unsafe fn map(
         .ok_or(Otherwise::Forward)?;
     if let Err(error) = call.pass() {
         let last = books.physical.lock().drop_reference(reference);
-        give_back(books, last);
+        books.give_back_physical(last);
         return Err(error.into());
     }
     books.physical.lock().map(address, bytes as u64, reference);
@@ -148,13 +147,7 @@ pub unsafe fn unmap(call: &Call<'_>, address: CUdeviceptr, bytes: usize) -> Verd
     }
     for (_, _, reference) in unmapped {
         let last = books.physical.lock().drop_reference(reference);
-        give_back(books, last);
+        books.give_back_physical(last);
     }
     Ok(())
-}
-
-fn give_back(books: &Books, charge: Option<(AccountIndex, u64)>) {
-    if let Some((account, bytes)) = charge {
-        books.account(account).give_back(bytes, Class::Physical);
-    }
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::world::CONTEXT;
 use super::{MIB, Stage, call, world};
-use crate::hooks::{context, memory, pool, sync, vmm};
+use crate::hooks::{array, context, memory, pool, sync, vmm};
 
 const CAP: u64 = 64 * MIB;
 
@@ -20,6 +20,12 @@ enum Step {
     Pitch(u64, u64),
     Async(u64),
     Create(u64),
+    /// An array of this width and height.
+    Array(usize, usize),
+    Sparse,
+    DestroyArray(usize),
+    /// Maps a handle to a tile of an array, or unmaps the tile, in a stream.
+    Tile(usize, usize, bool),
     Context,
     /// Frees one of the pointers, by either call; perhaps for the second time.
     Free(usize, bool),
@@ -53,6 +59,10 @@ fn step() -> impl Strategy<Value = Step> {
         "cuMemPoolGetAttribute",
         "cuMemAllocPitch_v2",
         "cuCtxGetDevice",
+        "cuArray3DCreate_v2",
+        "cuArrayGetMemoryRequirements",
+        "cuArrayDestroy",
+        "cuMemMapArrayAsync",
     ];
     prop_oneof![
         6 => bytes.clone().prop_map(Step::Alloc),
@@ -60,6 +70,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1..5000u64, 1..3000u64).prop_map(|(width, height)| Step::Pitch(width, height)),
         5 => bytes.prop_map(Step::Async),
         2 => (1..6u64).prop_map(|pages| Step::Create(pages * 2 * MIB)),
+        4 => (1..2000usize, 0..2000usize).prop_map(|(width, height)| Step::Array(width, height)),
+        1 => Just(Step::Sparse),
+        3 => any::<usize>().prop_map(Step::DestroyArray),
+        3 => (any::<usize>(), any::<usize>(), any::<bool>()).prop_map(|(array, handle, maps)| Step::Tile(array, handle, maps)),
         1 => Just(Step::Context),
         10 => (any::<usize>(), any::<bool>()).prop_map(|(which, by_stream)| Step::Free(which, by_stream)),
         1 => Just(Step::FreeUnknown),
@@ -81,8 +95,20 @@ struct Program {
     pointers: Vec<u64>,
     handles: Vec<u64>,
     mappings: Vec<u64>,
+    arrays: Vec<usize>,
     contexts: Vec<usize>,
     next_address: u64,
+}
+
+fn form(width: usize, height: usize, flags: u32) -> CUDA_ARRAY3D_DESCRIPTOR {
+    CUDA_ARRAY3D_DESCRIPTOR {
+        Width: width,
+        Height: height,
+        Depth: 0,
+        Format: 0x20,
+        NumChannels: 1,
+        Flags: flags,
+    }
 }
 
 fn at<T: Copy>(list: &[T], which: usize) -> Option<T> {
@@ -116,6 +142,41 @@ impl Program {
                 properties.location.kind = CU_MEM_LOCATION_TYPE_DEVICE;
                 let made = call!(stage, cuMemCreate => vmm::create, &raw mut pointer, bytes as usize, &raw const properties, 0);
                 self.handles.extend(made.ok().map(|()| pointer));
+            }
+            Step::Array(width, height) => {
+                let mut array = null_mut();
+                let descriptor = form(width, height, 0);
+                let made = call!(stage, cuArray3DCreate_v2 => array::create_3d, &raw mut array, &raw const descriptor);
+                self.arrays.extend(made.ok().map(|()| array as usize));
+            }
+            Step::Sparse => {
+                let mut array = null_mut();
+                let descriptor = form(1024, 1024, CUDA_ARRAY3D_SPARSE);
+                let made = call!(stage, cuArray3DCreate_v2 => array::create_3d, &raw mut array, &raw const descriptor);
+                self.arrays.extend(made.ok().map(|()| array as usize));
+            }
+            Step::DestroyArray(which) => {
+                let Some(array) = at(&self.arrays, which) else {
+                    return;
+                };
+                let _ = call!(stage, cuArrayDestroy => array::destroy, array as CUarray);
+            }
+            Step::Tile(which, handle, maps) => {
+                let (Some(array), Some(handle)) = (at(&self.arrays, which), at(&self.handles, handle)) else {
+                    return;
+                };
+                // SAFETY: a struct of integers and a pointer.
+                let mut info: CUarrayMapInfo = unsafe { core::mem::zeroed() };
+                info.resource = array as CUarray;
+                info.subresource.words[1] = (which % 2) as u32;
+                info.memOperationType = if maps {
+                    CU_MEM_OPERATION_TYPE_MAP
+                } else {
+                    CU_MEM_OPERATION_TYPE_UNMAP
+                };
+                info.memHandle = handle;
+                let _ =
+                    call!(stage, cuMemMapArrayAsync => array::map, &raw mut info, 1, (which % 3) as CUstream);
             }
             Step::Context => {
                 let mut context = null_mut();

@@ -69,6 +69,12 @@ unsafe fn put<T>(to: *mut T, value: T) -> CuResult {
     Ok(())
 }
 
+/// Rows of 64 bytes, in 64 KiB.
+fn tiled(d: &CUDA_ARRAY3D_DESCRIPTOR) -> u64 {
+    let row = (d.Width as u64 * 4).next_multiple_of(64);
+    (row * (d.Height as u64).max(1) * (d.Depth as u64).max(1)).next_multiple_of(64 << 10)
+}
+
 functions! {
     fn cuDeviceGetCount(state, count: *mut c_int) { put(count, 1) }
     fn cuDeviceGet(state, device: *mut CUdevice, ordinal: c_int) { put(device, ordinal) }
@@ -215,6 +221,39 @@ functions! {
         if !state.contexts.remove(&(context as usize)) { return Err(CudaError::INVALID_CONTEXT) }
         state.end_context(context as usize);
         if state.current == context as usize { state.current = PRIMARY }
+        Ok(())
+    }
+    fn cuArray3DCreate_v2(state, array: *mut CUarray, descriptor: *const CUDA_ARRAY3D_DESCRIPTOR) {
+        if array.is_null() || descriptor.is_null() { return Err(CudaError::INVALID_VALUE) }
+        let d = descriptor.read();
+        let handle = state.fresh(0);
+        let later = d.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING) != 0;
+        state.needs.insert(handle, tiled(&d));
+        state.arrays.insert(handle, (state.current, if later { 0 } else { tiled(&d) }));
+        put(array, handle as CUarray)
+    }
+    fn cuArrayGetMemoryRequirements(state, needs: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS, array: CUarray, _device: CUdevice) {
+        let size = *state.needs.get(&(array as u64)).ok_or(CudaError::INVALID_HANDLE)? as usize;
+        put(needs, CUDA_ARRAY_MEMORY_REQUIREMENTS { size, alignment: 64 << 10, reserved: [0; 4] })
+    }
+    fn cuArrayDestroy(state, array: CUarray) {
+        if !state.arrays.contains_key(&(array as u64)) { return Err(CudaError::INVALID_HANDLE) }
+        state.end_array(array as u64);
+        Ok(())
+    }
+    fn cuMemMapArrayAsync(state, list: *mut CUarrayMapInfo, count: c_uint, _stream: CUstream) {
+        for index in 0..count as usize {
+            let info = list.add(index).read();
+            let tile = (info.resource as u64, info.subresource);
+            if !matches!(state.arrays.get(&tile.0), Some((_, 0))) { return Err(CudaError::INVALID_VALUE) }
+            if info.memOperationType == CU_MEM_OPERATION_TYPE_MAP {
+                state.memory.get_mut(&info.memHandle).filter(|memory| memory.1 > 0).ok_or(CudaError::INVALID_VALUE)?.2 += 1;
+                state.unmap_tile(tile);
+                state.tiles.insert(tile, info.memHandle);
+            } else {
+                state.unmap_tile(tile);
+            }
+        }
         Ok(())
     }
     fn cuMemHostAlloc(state, pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {

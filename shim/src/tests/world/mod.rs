@@ -46,6 +46,11 @@ pub struct State {
     /// Physical memory: size, handle uses, mappings.
     memory: BTreeMap<u64, (u64, u64, u64)>,
     mappings: BTreeMap<u64, (u64, u64)>,
+    /// Arrays: their context and bytes; 0 bytes for those whose memory is mapped later.
+    arrays: BTreeMap<u64, (usize, u64)>,
+    /// What each array would take, or does.
+    needs: BTreeMap<u64, u64>,
+    tiles: BTreeMap<(u64, CUarrayMapInfo_subresource), u64>,
     contexts: BTreeSet<usize>,
     primary: u32,
     pub current: usize,
@@ -104,7 +109,44 @@ impl State {
             .sum();
         let memory: u64 = self.memory.values().map(|(size, _, _)| *size).sum();
         let contexts = (self.contexts.len() as u64 + u64::from(self.primary > 0)) * CONTEXT;
-        blocks + zombies + self.slabs.len() as u64 * PAGE + pools + memory + contexts
+        blocks + zombies + self.slabs.len() as u64 * PAGE + pools + memory + contexts + self.in_arrays()
+    }
+
+    /// Large arrays take whole pages, the small ones of a context share some.
+    fn in_arrays(&self) -> u64 {
+        let mut small: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut sum = 0;
+        for (context, bytes) in self.arrays.values() {
+            if *bytes < 1 << 20 {
+                *small.entry(*context).or_default() += bytes;
+            } else {
+                sum += bytes.next_multiple_of(PAGE);
+            }
+        }
+        sum + small
+            .values()
+            .map(|bytes| bytes.next_multiple_of(PAGE))
+            .sum::<u64>()
+    }
+
+    fn unmap_tile(&mut self, tile: (u64, CUarrayMapInfo_subresource)) {
+        if let Some(handle) = self.tiles.remove(&tile) {
+            self.memory.get_mut(&handle).expect("a tile holds its memory").2 -= 1;
+            self.forget_memory(handle);
+        }
+    }
+
+    fn end_array(&mut self, array: u64) {
+        self.arrays.remove(&array);
+        let tiles: Vec<_> = self
+            .tiles
+            .keys()
+            .filter(|(of, _)| *of == array)
+            .copied()
+            .collect();
+        for tile in tiles {
+            self.unmap_tile(tile);
+        }
     }
 
     fn note(&mut self) {
@@ -227,6 +269,14 @@ impl State {
         let owned: Vec<_> = self.blocks.extract_if(.., owned).collect();
         for (at, block) in owned {
             self.drop_block(at, block);
+        }
+        let arrays: Vec<u64> = self
+            .arrays
+            .iter()
+            .filter_map(|(array, (of, _))| (*of == context).then_some(*array))
+            .collect();
+        for array in arrays {
+            self.end_array(array);
         }
         let zombies: Vec<_> = self
             .zombies
