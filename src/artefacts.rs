@@ -47,9 +47,19 @@ impl Artefacts {
         self.root.join("lib/libstint.so")
     }
 
-    /// The NVML twin.
-    pub fn nvml_twin(&self) -> PathBuf {
-        self.root.join("lib/libstint-nvml.so")
+    /// The shim and the NVML twin as `LD_PRELOAD` is to name them: the loader's `$LIB` finds each program what it can load,
+    /// and a loader that knows no `$LIB` (musl's) finds nothing and starts the program as it is.
+    pub fn preloads(&self) -> Vec<PathBuf> {
+        ["libstint.so", "libstint-nvml.so"]
+            .map(|name| self.root.join("preload/$LIB").join(name))
+            .into()
+    }
+
+    /// The same of the stand-in's `libcudart.so.{12,13}`.
+    pub fn sim_preloads(&self) -> Vec<PathBuf> {
+        ["libcudart.so.12", "libcudart.so.13"]
+            .map(|name| self.root.join("sim/preload/$LIB").join(name))
+            .into()
     }
 
     /// The stand-in's server.

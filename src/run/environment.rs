@@ -39,13 +39,13 @@ impl Own {
 impl Front<'_> {
     /// The variables to set. An error where a path cannot be said in one of them.
     pub fn variables(&self, own: &Own) -> Result<Vec<(&'static str, OsString)>, Failure> {
-        let mut preload = vec![self.artefacts.shim(), self.artefacts.nvml_twin()];
+        let mut preload = self.artefacts.preloads();
         preload.extend(self.newer_driver.clone());
         let mut variables = vec![("STINT_RUN_DIR", self.run_dir.into())];
         if self.sim {
             // Preloaded, since a program's own RPATH would find NVIDIA's.
             let runtime = self.artefacts.sim_runtime();
-            preload.extend(["libcudart.so.12", "libcudart.so.13"].map(|name| runtime.join(name)));
+            preload.extend(self.artefacts.sim_preloads());
             let directories = [self.artefacts.sim_driver(), runtime];
             variables.push((
                 "LD_LIBRARY_PATH",
@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(
             of(&set, "LD_PRELOAD"),
             Some(
-                "/s/lib/libstint.so:/s/lib/libstint-nvml.so:/d/libcuda.so.1:/s/sim/lib/libcudart.so.12:\
-                 /s/sim/lib/libcudart.so.13:/u/a.so:/u/b.so"
+                "/s/preload/$LIB/libstint.so:/s/preload/$LIB/libstint-nvml.so:/d/libcuda.so.1:\
+                 /s/sim/preload/$LIB/libcudart.so.12:/s/sim/preload/$LIB/libcudart.so.13:/u/a.so:/u/b.so"
             )
         );
         assert_eq!(
@@ -152,7 +152,7 @@ mod tests {
         let set = variables(false, false, &Own::default()).unwrap();
         assert_eq!(
             of(&set, "LD_PRELOAD"),
-            Some("/s/lib/libstint.so:/s/lib/libstint-nvml.so")
+            Some("/s/preload/$LIB/libstint.so:/s/preload/$LIB/libstint-nvml.so")
         );
         assert_eq!(of(&set, "LD_LIBRARY_PATH"), None);
         assert_eq!(of(&set, "CUDA_VISIBLE_DEVICES"), None);

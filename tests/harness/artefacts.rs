@@ -62,6 +62,12 @@ pub fn nvml_twin() -> PathBuf {
     directory().join("lib/libstint-nvml.so")
 }
 
+/// What `LD_PRELOAD` is to name, as `stint run` does it.
+pub fn preload() -> std::ffi::OsString {
+    let library = |name| directory().join("preload/$LIB").join(name);
+    std::env::join_paths(["libstint.so", "libstint-nvml.so"].map(library)).expect("paths without colons")
+}
+
 /// The directory with `libcuda.so.1`, `libcuda.so` and `libnvidia-ml.so.1` of a profile.
 pub fn stand_in(profile: Profile) -> PathBuf {
     directory().join("sim").join(profile.name()).join("lib")

@@ -162,10 +162,7 @@ impl Node {
     /// `program` under the shim, as a client of this node's daemon.
     pub fn capped_command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.bare_command(program);
-        command.env(
-            "LD_PRELOAD",
-            std::env::join_paths([artefacts::shim(), artefacts::nvml_twin()]).expect("paths without colons"),
-        );
+        command.env("LD_PRELOAD", artefacts::preload());
         command
     }
 

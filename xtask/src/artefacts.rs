@@ -11,6 +11,7 @@ use crate::{
     inner,
     layout::{Layout, beside},
     link::{self, Library},
+    preload,
     steps::Steps,
     symbols, system,
 };
@@ -36,7 +37,13 @@ pub fn build(steps: &mut Steps, layout: &Layout) -> Result<()> {
     steps.step("build stint", |_| {
         inner::run(inner::cargo(layout).args(["build", "--workspace", "--bin", "stint"]))
     })?;
-    steps.step("lay out target/stint", |_| lay_out(layout))
+    steps.step("lay out target/stint", |steps| {
+        lay_out(layout)?;
+        let root = layout.artefacts();
+        preload::lay_out(steps, &root, &["libstint.so", "libstint-nvml.so"])?;
+        // The runtimes lie in the stand-in's own tree, which is a package of its own.
+        preload::lay_out(steps, &root.join("sim"), &["libcudart.so.12", "libcudart.so.13"])
+    })
 }
 
 /// Copies programs and links libraries; each file is replaced in one step, since a running program may map the old one.

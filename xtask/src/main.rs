@@ -10,6 +10,7 @@ mod dist;
 mod inner;
 mod layout;
 mod link;
+mod preload;
 mod python;
 mod steps;
 mod symbols;

@@ -82,6 +82,7 @@ fn node(layout: &Layout, release: &Release, tree: &Tree) -> Result<()> {
         tree.program(from, &format!("{HOME}/lib/{file}"), &["--strip-unneeded"])?;
         tree.link(&format!("{HOME}/lib/{name}.so"), &file)?;
     }
+    tree.all(&layout.artefacts().join("preload"), &format!("{HOME}/preload"))?;
     let units = packaging.join("systemd");
     for (from, to) in [
         ("stintd.service", "usr/lib/systemd/system/stintd.service"),
