@@ -59,7 +59,11 @@ const STT_GNU_IFUNC: u8 = 10;
 /// The entry of this library (or of the program it is linked into).
 pub fn own() -> Option<&'static LinkMap> {
     let start = addr_of!(__ehdr_start) as usize;
-    objects().find(|object| object.address == start || (object.address == 0 && object.previous.is_null()))
+    // A program at a fixed address has 0 here, like every such program in front of the library.
+    let linked_into = || objects().next().filter(|object| object.address == 0);
+    objects()
+        .find(|object| object.address == start)
+        .or_else(linked_into)
 }
 
 /// The definition of `name` that a caller behind us would get: the first after ours in load order, else the first at all.

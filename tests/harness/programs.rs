@@ -22,6 +22,8 @@ pub enum Link {
     CudaLazy,
     /// With nothing: the program opens what it needs.
     Nothing,
+    /// The same for one fixed address, as programs were built for long.
+    Fixed,
     /// A shared object, to be preloaded or opened.
     Shared,
 }
@@ -32,6 +34,7 @@ impl Link {
             Link::Cuda => &["-Wl,-z,now", "-lcuda"],
             Link::CudaLazy => &["-Wl,-z,lazy", "-lcuda"],
             Link::Nothing => &[],
+            Link::Fixed => &["-no-pie"],
             Link::Shared => &["-shared", "-fPIC"],
         }
     }
