@@ -7,7 +7,10 @@ mod answer;
 mod callers;
 mod client_list;
 mod core;
+mod groups;
 mod hear;
+mod parked;
+mod peers;
 mod quota_files;
 mod reclaim;
 mod regrant;
@@ -26,6 +29,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::admission::attach::PeerIdentity;
+use crate::admission::users::Users;
 use crate::artefacts::Artefacts;
 use crate::cli::Driver;
 use crate::config::{Config, Mode, Problems};
@@ -42,6 +46,8 @@ pub struct Options {
     pub config: Config,
     pub source: Source,
     pub peer_identity: PeerIdentity,
+    /// Where names of users come from.
+    pub users: fn() -> std::io::Result<Users>,
     pub sabotage: Sabotage,
 }
 
@@ -116,6 +122,7 @@ impl Options {
             config,
             source,
             peer_identity,
+            users: Users::of_host,
             sabotage,
         }
     }

@@ -4,11 +4,12 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
 use serde::Serialize;
 
 use super::process::{Credentials, same_namespace};
-use crate::protocol::LONGEST_REQUEST;
+use crate::protocol::{LONGEST_REQUEST, Launch};
 
 /// A caller that leaves so much unread loses the connection.
 const MOST_UNREAD: usize = 8 << 20;
@@ -23,6 +24,8 @@ pub struct Admin {
     unsent: Vec<u8>,
     /// Every later event goes there too.
     pub follows: bool,
+    /// A launch that waits until names are known, and since when.
+    pub waits: Option<(Launch, Instant)>,
     finishing: bool,
 }
 
@@ -50,6 +53,7 @@ impl Admin {
             unfinished: Vec::new(),
             unsent: Vec::new(),
             follows: false,
+            waits: None,
             finishing: false,
         })
     }

@@ -1,10 +1,14 @@
 //! Which tenant and account a process belongs to: a decision on what the kernel says of it, never on what it says itself.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
 
+use super::container::Facts;
+use super::matching::tenant_of;
 use super::process::Identity;
 use crate::config::units::{Bytes, Memory, Ratio};
-use crate::config::{Config, DEFAULT_TENANT, Match, MemoryRule, Per, Rules, Unknown, tenant_name};
+use crate::config::{Config, DEFAULT_TENANT, MemoryRule, Per, Rules, Unknown, tenant_name};
 use crate::exit::{Exit, Failure};
 use crate::protocol::Launch;
 
@@ -12,12 +16,37 @@ use crate::protocol::Launch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     pub identity: Identity,
+    /// Whom it is billed to: its real user; in a user namespace the one who made that.
     pub uid: u32,
     /// Name of the user, or its number where it has none.
     pub user: String,
     pub groups: Vec<u32>,
+    /// Those groups the quota file names that it is in, as written there.
+    pub in_groups: Vec<String>,
     /// Itself, its parent, and so on.
     pub chain: Vec<Identity>,
+    /// Path of the control group that names it.
+    pub cgroup: Option<String>,
+    pub container: Option<InContainer>,
+    pub job: Option<InJob>,
+}
+
+/// The container a process is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InContainer {
+    /// Short enough for an account's name: twelve digits of the id, or the name where that is the id.
+    pub name: String,
+    pub facts: Facts,
+    /// Of its control group.
+    pub directory: Option<PathBuf>,
+}
+
+/// The batch job a process is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InJob {
+    pub id: u64,
+    /// Of its control group.
+    pub directory: Option<PathBuf>,
 }
 
 /// Where a process belongs.
@@ -32,6 +61,35 @@ pub struct Place {
     pub carved_from: Option<String>,
     /// Made for a launch: gone with its last client.
     pub passing: bool,
+    /// The account of a container or job: gone with this directory of its control group, which nobody has who has clients.
+    pub lives_in: Option<PathBuf>,
+}
+
+/// Where a process belongs by the quota file and the launches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Belongs {
+    To(Place),
+    /// It matches nobody, and `unknown = "report"`: it runs without a cap.
+    Unmanaged,
+    /// It matches nobody, and the node turns such away.
+    Nowhere,
+}
+
+/// That, and what an administrator should hear of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    pub belongs: Belongs,
+    pub notes: Vec<String>,
+}
+
+impl Verdict {
+    /// The place, where there is one.
+    pub fn place(self) -> Option<Place> {
+        match self.belongs {
+            Belongs::To(place) => Some(place),
+            Belongs::Unmanaged | Belongs::Nowhere => None,
+        }
+    }
 }
 
 /// Who may name any tenant and value.
@@ -76,48 +134,49 @@ impl Launches {
     }
 }
 
-/// Where `peer` belongs; `None`: the node turns it away, because it matches no tenant.
-pub fn place_of(config: &Config, launches: &Launches, peer: &Peer) -> Option<Place> {
+/// Where `peer` belongs at `now`.
+pub fn place_of(config: &Config, launches: &Launches, peer: &Peer, now: SystemTime) -> Verdict {
     if let Some(place) = launches.of(peer) {
-        return Some(place.clone());
+        return Verdict {
+            belongs: Belongs::To(place.clone()),
+            notes: Vec::new(),
+        };
     }
-    let matching = config.tenants.iter().find(|(_, tenant)| {
-        let is_user = |user: &str| user == peer.user || user.parse() == Ok(peer.uid);
-        tenant
-            .matches
-            .iter()
-            .any(|one| *one == only_user(one) && one.user.as_deref().is_some_and(is_user))
-    });
-    match matching {
-        Some((name, tenant)) => Some(standing(name, &tenant.rules, peer)),
-        None if config.node.unknown != Unknown::Refuse => {
-            Some(standing(DEFAULT_TENANT, &config.defaults, peer))
-        }
-        None => None,
-    }
-}
-
-/// The part of a match that is understood today.
-fn only_user(one: &Match) -> Match {
-    Match {
-        user: one.user.clone(),
-        ..Match::default()
-    }
-}
-
-/// A place by the quota file alone.
-fn standing(tenant: &str, rules: &Rules, peer: &Peer) -> Place {
-    let account = match rules.per {
-        Per::Tenant => tenant.to_string(),
-        Per::User | Per::Job | Per::Container => format!("{tenant}/{}", peer.user),
+    let matching = tenant_of(config, peer, now);
+    let belongs = match (matching.tenant, config.node.unknown) {
+        (Some((name, tenant)), _) => Belongs::To(standing(name, &tenant.rules, peer)),
+        (None, Unknown::Default) => Belongs::To(standing(DEFAULT_TENANT, &config.defaults, peer)),
+        (None, Unknown::Report) => Belongs::Unmanaged,
+        (None, Unknown::Refuse) => Belongs::Nowhere,
     };
+    Verdict {
+        belongs,
+        notes: matching.notes,
+    }
+}
+
+/// A place by the quota file alone. Who is in no job or container has its user's account there.
+fn standing(tenant: &str, rules: &Rules, peer: &Peer) -> Place {
+    // A colon is in no user's name: no user can have the account of a job.
+    let (whose, lives_in) = match (rules.per, &peer.job, &peer.container) {
+        (Per::Tenant, ..) => (None, None),
+        (Per::Job, Some(job), _) => (Some(format!("job:{}", job.id)), job.directory.clone()),
+        (Per::Container, _, Some(container)) => (
+            Some(format!("container:{}", container.name)),
+            container.directory.clone(),
+        ),
+        (Per::User | Per::Job | Per::Container, ..) => (Some(peer.user.clone()), None),
+    };
+    let of_a_group = matches!(&whose, Some(whose) if whose.contains(':'));
     Place {
+        account: whose.map_or_else(|| tenant.to_string(), |whose| format!("{tenant}/{whose}")),
         tenant: tenant.into(),
-        account,
         memory: rules.memory,
         asked: false,
         carved_from: None,
-        passing: false,
+        // Where the group cannot be seen from here, its end cannot either.
+        passing: of_a_group && lives_in.is_none(),
+        lives_in,
     }
 }
 
@@ -128,14 +187,22 @@ pub fn place_of_launch(
     authority: Authority,
     peer: &Peer,
     asked: &Launch,
+    now: SystemTime,
 ) -> Result<Place, Failure> {
-    let own = place_of(config, launches, peer);
+    let belongs = place_of(config, launches, peer, now).belongs;
+    // Who would have no cap is free to take any.
+    let unmanaged = belongs == Belongs::Unmanaged;
+    let own = match belongs {
+        Belongs::To(place) => Some(place),
+        Belongs::Unmanaged => Some(standing(DEFAULT_TENANT, &config.defaults, peer)),
+        Belongs::Nowhere => None,
+    };
     let memory = match &asked.memory {
         Some(text) => Some(text.parse::<Memory>().map_err(Failure::usage)?),
         None => None,
     };
     if authority.over(peer) {
-        return granted(config, own, peer, asked.tenant.as_deref(), memory);
+        return granted(config, own, peer, asked.tenant.as_deref(), memory, now);
     }
     let own = own.ok_or_else(|| {
         Failure::not_permitted(format!(
@@ -153,18 +220,21 @@ pub fn place_of_launch(
     }
     match memory {
         None => Ok(own),
-        Some(asked) if surely_more(asked, own.memory.cap) => Err(Failure::not_permitted(format!(
-            "you may only lower what you have: {} was asked, the cap of {} is {}",
-            told(asked),
-            own.account,
-            told(own.memory.cap)
-        ))),
+        Some(asked) if !unmanaged && asked.surely_exceeds(own.memory.cap) => {
+            Err(Failure::not_permitted(format!(
+                "you may only lower what you have: {} was asked, the cap of {} is {}",
+                told(asked),
+                own.account,
+                told(own.memory.cap)
+            )))
+        }
         Some(asked) => Ok(Place {
             account: part_of(&own.account, peer),
             memory: MemoryRule::one(asked),
             asked: true,
-            carved_from: Some(own.account.clone()),
+            carved_from: (!unmanaged).then(|| own.account.clone()),
             passing: true,
+            lives_in: None,
             ..own
         }),
     }
@@ -201,6 +271,7 @@ fn granted(
     peer: &Peer,
     tenant: Option<&str>,
     memory: Option<Memory>,
+    now: SystemTime,
 ) -> Result<Place, Failure> {
     let Some(name) = tenant else {
         let own = own.unwrap_or_else(|| standing(DEFAULT_TENANT, &config.defaults, peer));
@@ -212,12 +283,13 @@ fn granted(
                 asked: true,
                 carved_from: None,
                 passing: true,
+                lives_in: None,
                 ..own
             },
         });
     };
     tenant_name(name).map_err(|message| Failure::new(Exit::USAGE, message))?;
-    let mut place = match config.tenants.get(name) {
+    let mut place = match config.tenant(name, now) {
         Some(tenant) => standing(name, &tenant.rules, peer),
         None if name == DEFAULT_TENANT => standing(name, &config.defaults, peer),
         None => Place {
@@ -236,6 +308,7 @@ fn granted(
         place.memory = MemoryRule::one(asked);
         place.asked = true;
         place.passing = true;
+        place.lives_in = None;
     }
     Ok(place)
 }
@@ -243,17 +316,6 @@ fn granted(
 /// Name of the account of one launch inside another account.
 fn part_of(account: &str, peer: &Peer) -> String {
     format!("{account}#{}", peer.identity.pid)
-}
-
-/// Whether `asked` is more than `have` on every device. Where only a device can tell, carving finds out.
-fn surely_more(asked: Memory, have: Memory) -> bool {
-    match (asked, have) {
-        (_, Memory::All) => false,
-        (Memory::Bytes(asked), Memory::Bytes(have)) => asked > have,
-        (Memory::Part(asked), Memory::Part(have)) => asked > have,
-        (Memory::All, _) => true,
-        _ => false,
-    }
 }
 
 fn told(memory: Memory) -> String {
@@ -265,143 +327,4 @@ fn told(memory: Memory) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Source;
-
-    const AUTHORITY: Authority = Authority {
-        daemon: 500,
-        group: Some(77),
-    };
-
-    fn config(text: &str) -> Config {
-        Config::parse(&[Source {
-            path: "stint.toml".into(),
-            text: text.into(),
-        }])
-        .unwrap()
-    }
-
-    fn peer(uid: u32, user: &str) -> Peer {
-        let chain: Vec<Identity> = [900, 800, 700].map(|pid| Identity { pid, start_time: 5 }).into();
-        Peer {
-            identity: chain[0],
-            uid,
-            user: user.into(),
-            groups: vec![uid],
-            chain,
-        }
-    }
-
-    fn ask(tenant: Option<&str>, memory: Option<&str>) -> Launch {
-        Launch {
-            tenant: tenant.map(Into::into),
-            memory: memory.map(Into::into),
-            ..Launch::default()
-        }
-    }
-
-    const FILE: &str = "[defaults]\nmemory=\"6GiB\"\n[tenants.lab]\nper=\"tenant\"\nmatch=[{user=\"alice\"},{user=\"1002\"}]\n\
-                        memory=\"8GiB\"\n";
-
-    #[test]
-    fn users_are_matched_by_name_or_number_and_others_have_an_account_each() {
-        let config = config(FILE);
-        let place = |uid, user| place_of(&config, &Launches::default(), &peer(uid, user)).unwrap();
-        assert_eq!(place(1001, "alice").account, "lab");
-        assert_eq!(place(1002, "bob").account, "lab");
-        assert_eq!(place(1003, "carol").account, "default/carol");
-        assert_eq!(
-            place(1003, "carol").memory,
-            MemoryRule::one("6GiB".parse().unwrap())
-        );
-    }
-
-    #[test]
-    fn a_node_that_refuses_the_unknown_takes_only_those_it_names() {
-        let config = config(&format!("[node]\nunknown=\"refuse\"\n{FILE}"));
-        assert!(place_of(&config, &Launches::default(), &peer(1003, "carol")).is_none());
-        assert!(place_of(&config, &Launches::default(), &peer(1001, "alice")).is_some());
-    }
-
-    #[test]
-    fn a_launch_claims_its_descendants_and_no_later_process_of_the_same_number() {
-        let config = config(FILE);
-        let mut launches = Launches::default();
-        let granted = place_of_launch(
-            &config,
-            &launches,
-            AUTHORITY,
-            &peer(0, "root"),
-            &ask(Some("x"), None),
-        )
-        .unwrap();
-        assert_eq!((granted.account.as_str(), granted.passing), ("x", true));
-        launches.add(
-            Identity {
-                pid: 700,
-                start_time: 5,
-            },
-            granted.clone(),
-        );
-        assert_eq!(
-            place_of(&config, &launches, &peer(1003, "carol")).unwrap(),
-            granted
-        );
-        launches.remove(Identity {
-            pid: 700,
-            start_time: 5,
-        });
-        launches.add(
-            Identity {
-                pid: 700,
-                start_time: 6,
-            },
-            granted,
-        );
-        assert_eq!(
-            place_of(&config, &launches, &peer(1003, "carol")).unwrap().tenant,
-            "default"
-        );
-    }
-
-    #[test]
-    fn only_those_with_authority_name_tenants_and_raise_values() {
-        let config = config(FILE);
-        let launches = Launches::default();
-        let try_it =
-            |peer: &Peer, launch: &Launch| place_of_launch(&config, &launches, AUTHORITY, peer, launch);
-        let mut trusted = peer(1003, "carol");
-        trusted.groups.push(77);
-        for peer in [peer(0, "root"), peer(500, "stintd"), trusted] {
-            let place = try_it(&peer, &ask(Some("lab"), Some("50GiB"))).unwrap();
-            assert_eq!(
-                (place.account.as_str(), place.memory.cap),
-                ("lab", "50GiB".parse().unwrap())
-            );
-        }
-        let carol = peer(1003, "carol");
-        for refused in [
-            ask(Some("lab"), None),
-            ask(None, Some("7GiB")),
-            ask(None, Some("all")),
-        ] {
-            assert_eq!(
-                try_it(&carol, &refused).unwrap_err().exit,
-                Exit::NOT_PERMITTED,
-                "{refused:?}"
-            );
-        }
-        let lowered = try_it(&carol, &ask(None, Some("2GiB"))).unwrap();
-        assert_eq!(lowered.carved_from.as_deref(), Some("default/carol"));
-        assert_eq!(lowered.account, "default/carol#900");
-        assert_eq!(
-            try_it(&carol, &ask(Some("default"), None)).unwrap().account,
-            "default/carol"
-        );
-        assert_eq!(
-            try_it(&carol, &ask(None, Some("0"))).unwrap_err().exit,
-            Exit::USAGE
-        );
-    }
-}
+mod tests;

@@ -1,8 +1,11 @@
-//! Who is this process, and which tenant does it belong to? `attach.rs` and `admin.rs` hold the conversations, `process.rs`
-//! asks the kernel, `identity.rs` decides.
+//! Who is this process, and which tenant does it belong to? `attach.rs` and `admin.rs` hold the conversations, `process.rs`,
+//! `namespace.rs`, `container.rs` and `users.rs` ask kernel and host, `matching.rs` and `identity.rs` decide.
 
 pub mod admin;
 pub mod attach;
+pub mod container;
 pub mod identity;
+pub mod matching;
+pub mod namespace;
 pub mod process;
 pub mod users;

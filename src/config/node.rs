@@ -32,7 +32,7 @@ pub enum Unknown {
     /// It belongs to the tenant `default`.
     #[default]
     Default,
-    /// The same, and an event names it.
+    /// It runs without a cap and is listed among those that are nobody's clients.
     Report,
     /// Its attach is refused.
     Refuse,

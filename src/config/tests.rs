@@ -131,7 +131,6 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
         "mode",
         "policy",
         "mig",
-        "per",
         "idle_after",
         "host_memory",
         "on_idle",
@@ -142,8 +141,8 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
         );
     }
     assert!(
-        later.iter().any(|line| line.starts_with("stint.toml:18:")),
-        "group match: {later:#?}"
+        !later.iter().any(|line| line.starts_with("stint.toml:18:")),
+        "the group match: {later:#?}"
     );
 }
 

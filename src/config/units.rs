@@ -181,6 +181,16 @@ impl Memory {
             Memory::Bytes(bytes) => (bytes <= total).then_some(bytes),
         }
     }
+
+    /// Whether this is more than `other` on every device. Where only the device can tell, it is not.
+    pub fn surely_exceeds(self, other: Memory) -> bool {
+        match (self, other) {
+            (Memory::Bytes(a), Memory::Bytes(b)) => a > b,
+            (Memory::Part(a), Memory::Part(b)) => a > b,
+            (Memory::All, Memory::Bytes(_) | Memory::Part(_)) => true,
+            _ => false,
+        }
+    }
 }
 
 impl Ratio {

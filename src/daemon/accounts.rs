@@ -80,6 +80,14 @@ impl Core {
         });
         self.update_bells();
         let Some(place) = place else { return };
+        if let Some(directory) = &place.lives_in
+            && !self
+                .places
+                .values()
+                .any(|other| other.lives_in.as_ref() == Some(directory))
+        {
+            self.groups.remove(directory);
+        }
         if place.passing {
             // What was set for it was set for as long as it is.
             self.overrides.forget(account);

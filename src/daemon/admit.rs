@@ -1,15 +1,16 @@
 //! Hellos: a process asks to become a client. What it is comes from the kernel, where it belongs from `identity.rs`; it gets
 //! a slot and the objects of its account.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use ledger::Owner;
 use ledger::wire::{Hello, Status, flags};
 
 use super::core::{Core, Seat};
+use super::peers::Unidentified;
 use super::sockets;
 use crate::admission::attach::{Attach, Greeted, Step};
-use crate::admission::identity::{Place, place_of};
+use crate::admission::identity::{Belongs, Place, Verdict, place_of};
 use crate::admission::process;
 use crate::enforce::EnforceError;
 use crate::state::{Client, ClientId, Event};
@@ -47,7 +48,7 @@ impl Core {
                         Err(error) => tracing::warn!(%error, "a client cannot be listened to"),
                     }
                 }
-                step => self.answer_attach(&attach, step),
+                step => self.answer_attach(attach, step),
             }
         }
     }
@@ -70,11 +71,11 @@ impl Core {
         };
         match attach.step(self.peer_identity) {
             Step::Wait => drop(self.attaches.insert(token, attach)),
-            step => self.answer_attach(&attach, step),
+            step => self.answer_attach(attach, step),
         }
     }
 
-    fn answer_attach(&mut self, attach: &Attach, step: Step) {
+    fn answer_attach(&mut self, attach: Attach, step: Step) {
         match step {
             Step::Wait | Step::Close => {}
             Step::Refuse(protocol, status) => {
@@ -84,26 +85,40 @@ impl Core {
         }
     }
 
-    fn admit(&mut self, attach: &Attach, greeted: Greeted) {
+    /// Answers a hello. One whose user's name is not known yet is parked.
+    pub fn admit(&mut self, attach: Attach, greeted: Greeted) {
         // What the dead held is back before anybody is admitted.
         self.reap();
         let (hello, pid) = (greeted.hello, greeted.pid);
-        let Some((peer, image)) = self.peer(pid, &greeted.pidfd) else {
-            return;
+        let (peer, image) = match self.identify(pid, &greeted.pidfd) {
+            Ok(found) => found,
+            Err(Unidentified::Ended) => return,
+            Err(Unidentified::Asked) => return self.park(attach, greeted),
+            Err(Unidentified::Failed(error)) => {
+                let message = format!("this host's list of users: {error}");
+                return self.turn_away(&attach, &greeted, message);
+            }
         };
         let user = peer.user.clone();
-        let place = if self.predecessors.is_empty() {
-            place_of(&self.config, &self.launches, &peer).ok_or_else(|| Denied {
-                status: Status::Denied,
-                reason: "unknown",
-                message: format!("user {user} matches no tenant, and [node] unknown = \"refuse\""),
-            })
-        } else {
-            Err(Denied {
+        let Verdict { belongs, notes } = place_of(&self.config, &self.launches, &peer, SystemTime::now());
+        self.note(notes);
+        let place = match belongs {
+            _ if !self.predecessors.is_empty() => Err(Denied {
                 status: Status::Predecessor,
                 reason: "predecessor",
                 message: self.why_nobody_is_admitted(),
-            })
+            }),
+            Belongs::To(place) => Ok(place),
+            Belongs::Unmanaged => {
+                // Seen among those that are nobody's clients once it holds a device.
+                let _ = attach.reply(hello.protocol, Status::Unmanaged, &[], &[]); // it has gone, or asks again
+                return;
+            }
+            Belongs::Nowhere => Err(Denied {
+                status: Status::Denied,
+                reason: "unknown",
+                message: format!("user {user} matches no tenant, and [node] unknown = \"refuse\""),
+            }),
         };
         let seated = place.and_then(|place| {
             let owner = Owner {
@@ -136,6 +151,17 @@ impl Core {
             // It has gone, or will try again; its end is seen by its descriptor.
             tracing::debug!(pid, %error, "no reply could be sent");
         }
+    }
+
+    /// Refuses a process whose user cannot be told.
+    pub fn turn_away(&mut self, attach: &Attach, greeted: &Greeted, message: String) {
+        self.apply(Event::Denied {
+            pid: greeted.pid,
+            user: greeted.uid.to_string(),
+            reason: "identity",
+            message,
+        });
+        let _ = attach.reply(greeted.hello.protocol, Status::Identity, &[], &[]); // it has gone
     }
 
     /// Finds the slot of a client, or makes one. An observer has none.

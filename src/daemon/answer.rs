@@ -1,11 +1,12 @@
 //! Requests on the admin socket (`protocol.rs`), and launches: a process that becomes the head of a tenant's processes.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use serde::Serialize;
 
 use super::callers::Caller;
 use super::core::{Core, mind_unsent};
+use super::parked::Turned;
 use crate::admission::admin::{Admin, Over};
 use crate::admission::identity::{Place, not_in_force, place_of, place_of_launch};
 use crate::config::units::{Bytes, Memory};
@@ -60,7 +61,11 @@ impl Core {
             }
             Request::Launch(launch) => match self.launch(admin, &launch) {
                 Ok(launched) => admin.send(&Answer::Ok(launched)),
-                Err(failure) => admin.send(&refused(failure)),
+                Err(Turned::Down(failure)) => admin.send(&refused(failure)),
+                Err(Turned::Later) => {
+                    admin.waits = Some((launch, Instant::now()));
+                    Ok(())
+                }
             },
             Request::Why { subject } => match self.why(&subject) {
                 Ok(why) => admin.send(&Answer::Ok(why)),
@@ -73,24 +78,32 @@ impl Core {
         }
     }
 
-    fn launch(&mut self, admin: &Admin, asked: &Launch) -> Result<Launched, Failure> {
+    /// Makes the caller the head of a launch.
+    pub fn launch(&mut self, admin: &Admin, asked: &Launch) -> Result<Launched, Turned> {
         self.reap();
         if !self.predecessors.is_empty() {
-            return Err(Failure::failed(self.why_nobody_is_admitted()));
+            return Err(Failure::failed(self.why_nobody_is_admitted()).into());
         }
+        let caller = self.caller(admin)?;
+        Ok(self.launch_of(caller, asked)?)
+    }
+
+    fn launch_of(&mut self, caller: Caller, asked: &Launch) -> Result<Launched, Failure> {
         let Caller {
             billed,
             acting,
             pidfd,
-        } = self.caller(admin)?;
+        } = caller;
+        let now = SystemTime::now();
         let (head, pid) = (billed.identity, billed.identity.pid);
         let later = not_in_force(asked)?;
-        let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked)?;
+        let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;
         self.check_devices(&place.memory.cap)?;
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {
             Some(whole) => {
-                let whole = place_of(&self.config, &self.launches, &billed)
+                let whole = place_of(&self.config, &self.launches, &billed, now)
+                    .place()
                     .filter(|place| place.account == whole)
                     .ok_or_else(|| {
                         Failure::failed(format!("account {whole} is not the caller's any more"))

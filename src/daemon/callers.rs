@@ -8,6 +8,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 
 use super::answer::refused;
 use super::core::Core;
+use super::peers::Unidentified;
 use crate::admission::admin::{Admin, Over, in_our_namespaces};
 use crate::admission::identity::Peer;
 use crate::admission::process::{self, Credentials};
@@ -69,12 +70,11 @@ impl Core {
         Ok(())
     }
 
-    /// The process behind a connection, as the kernel tells it now. An error: it has ended.
-    pub fn caller(&mut self, admin: &Admin) -> Result<Caller, Failure> {
-        let ended = || Failure::failed("the caller has ended");
-        let Credentials { pid, uid } = admin.peer().ok_or_else(ended)?;
-        let pidfd = descriptor_of(admin, pid).ok_or_else(ended)?;
-        let (billed, _) = self.peer(pid, &pidfd).ok_or_else(ended)?;
+    /// The process behind a connection, as the kernel tells it now.
+    pub fn caller(&mut self, admin: &Admin) -> Result<Caller, Unidentified> {
+        let Credentials { pid, uid } = admin.peer().ok_or(Unidentified::Ended)?;
+        let pidfd = descriptor_of(admin, pid).ok_or(Unidentified::Ended)?;
+        let (billed, _) = self.identify(pid, &pidfd)?;
         let acting = Peer {
             uid,
             ..billed.clone()

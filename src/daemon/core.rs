@@ -13,12 +13,13 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::client_list::ClientList;
+use super::parked::Parked;
 use super::run_dir::RunDir;
 use super::{Options, Sabotage, sockets};
 use crate::admission::admin::Admin;
 use crate::admission::attach::{Attach, PeerIdentity};
-use crate::admission::identity::{Authority, Launches, Peer, Place};
-use crate::admission::process::{self, Identity};
+use crate::admission::identity::{Authority, Launches, Place};
+use crate::admission::process::Identity;
 use crate::admission::users::{Users, trusted_group};
 use crate::config::units::Bytes;
 use crate::config::{Config, Mode};
@@ -42,6 +43,8 @@ const BELL: u64 = 2;
 const LIVES: u64 = 3;
 const DEVICE: u64 = 4;
 const STOP: u64 = 5;
+const NAMES: u64 = 8;
+const GROUPS: u64 = 9;
 pub(super) const FIRST_CONNECTION: u64 = 16;
 
 /// A client as the daemon holds it.
@@ -80,6 +83,13 @@ pub(super) struct Core {
     pub ledgers: Ledgers,
     pub log: Log,
     pub users: Users,
+    pub mounts: cgroup::Mounts,
+    /// Tells when the control groups of accounts go.
+    pub groups: cgroup::Watch,
+    /// What was told of placements already.
+    pub noted: BTreeSet<String>,
+    /// Those whose names are being looked up.
+    pub parked: Vec<Parked>,
     pub launches: Launches,
     pub places: BTreeMap<String, Place>,
     pub grants: BTreeMap<String, Vec<Granted>>,
@@ -164,7 +174,11 @@ impl Core {
             uuids,
             contexts,
             log: Log::default(),
-            users: Users::default(),
+            users: (options.users)().map_err(|error| failed("the names of users", error))?,
+            mounts: cgroup::Mounts::read().map_err(|error| failed("/proc/self/mountinfo", error))?,
+            groups: cgroup::Watch::new().map_err(|error| failed("inotify", error))?,
+            noted: BTreeSet::new(),
+            parked: Vec::new(),
             launches: Launches::default(),
             places: BTreeMap::new(),
             grants: BTreeMap::new(),
@@ -207,6 +221,8 @@ impl Core {
         add(&self.bell.ready(), BELL)?;
         add(&self.lives, LIVES)?;
         add(&self.stop, STOP)?;
+        add(&self.users.ready(), NAMES)?;
+        add(&self.groups.ready(), GROUPS)?;
         self.listen_to_device();
         Ok(())
     }
@@ -262,6 +278,8 @@ impl Core {
                     BELL => self.answer_bells(),
                     LIVES => {} // reaped above
                     DEVICE => self.hear_device(),
+                    NAMES => self.hear_names(),
+                    GROUPS => self.groups_gone(),
                     connection if self.attaches.contains_key(&connection) => self.step_attach(connection),
                     connection => self.serve(connection),
                 }
@@ -275,6 +293,8 @@ impl Core {
         for token in silent {
             self.attaches.remove(&token);
         }
+        self.drop_overdue(now);
+        self.watch_groups();
         self.answer_bells();
         self.look_for_executed();
         self.end_settings(SystemTime::now());
@@ -339,27 +359,6 @@ impl Core {
             epoll::EventFlags::IN,
         )?;
         Ok(token)
-    }
-
-    /// Everything the kernel says of a process; `None`: it has ended meanwhile.
-    pub fn peer(&mut self, pid: u32, pidfd: &OwnedFd) -> Option<(Peer, [u64; 3])> {
-        let stat = process::stat(pid)?;
-        let (uid, groups) = process::credentials(pid)?;
-        let chain = process::chain(stat);
-        if process::ended(pidfd.as_fd()) {
-            return None;
-        }
-        let user = self.users.name(uid).to_string();
-        Some((
-            Peer {
-                identity: stat.identity,
-                uid,
-                user,
-                groups,
-                chain,
-            },
-            stat.image,
-        ))
     }
 
     fn say_what_is_not_in_force(&mut self) {

@@ -117,7 +117,7 @@ impl Core {
             if let (Some(stat), Some((uid, _))) = (process::stat(pid), process::credentials(pid)) {
                 let holder = Holder {
                     start_time: stat.identity.start_time,
-                    user: self.users.name(uid).to_string(),
+                    user: self.users.name(uid),
                     command: process::command(pid),
                 };
                 holders.insert(pid, holder);

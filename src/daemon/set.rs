@@ -156,7 +156,7 @@ impl Core {
 
     /// The account that a caller without authority may lower: one it shares with nobody.
     fn may_lower(&mut self, peer: &Peer, wish: &Wish) -> Result<String, Failure> {
-        let own = place_of(&self.config, &self.launches, peer);
+        let own = place_of(&self.config, &self.launches, peer, SystemTime::now()).place();
         let own = own.ok_or_else(|| {
             Failure::not_permitted(format!(
                 "user {} belongs to no tenant of this node: ask its administrator",
@@ -314,6 +314,7 @@ impl Core {
             asked: false,
             carved_from: None,
             passing: false,
+            lives_in: None,
         }
     }
 

@@ -38,6 +38,7 @@ fn place(account: &str) -> Place {
         asked: false,
         carved_from: None,
         passing: false,
+        lives_in: None,
     }
 }
 

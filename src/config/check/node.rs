@@ -18,15 +18,12 @@ impl File<'_> {
         set(&mut into.absent, self.word(node.absent, &absents));
         let overcommits = [("refuse", Overcommit::Refuse), ("allow", Overcommit::Allow)];
         set(&mut into.overcommit, self.word(node.overcommit, &overcommits));
-        let place = span(&node.unknown);
         let unknowns = [
             ("default", Unknown::Default),
             ("report", Unknown::Report),
             ("refuse", Unknown::Refuse),
         ];
-        let unknown = self.word(node.unknown, &unknowns);
-        self.later_if(place, "unknown", unknown == Some(Unknown::Report));
-        set(&mut into.unknown, unknown);
+        set(&mut into.unknown, self.word(node.unknown, &unknowns));
         let reserve = self.value(node.reserve, |text| match text {
             "off" => Ok(None),
             _ => match text.parse().map_err(|error| match error {

@@ -23,16 +23,13 @@ const STEPS: [&str; 6] = [
 impl File<'_> {
     /// Puts what `raw` says into `into`, and keeps the rest of it.
     pub(super) fn rules(&mut self, raw: &mut raw::Rules, into: &mut Rules) {
-        let place = span(&raw.per);
         let pers = [
             ("tenant", Per::Tenant),
             ("user", Per::User),
             ("job", Per::Job),
             ("container", Per::Container),
         ];
-        let per = self.word(raw.per.take(), &pers);
-        self.later_if(place, "per", matches!(per, Some(Per::Job | Per::Container)));
-        set(&mut into.per, per);
+        set(&mut into.per, self.word(raw.per.take(), &pers));
         if let Some(memory) = raw.memory.take() {
             self.memory(memory, &mut into.memory);
         }
@@ -86,7 +83,7 @@ impl File<'_> {
                 let guaranteed = self.parsed::<Memory>(Some(two.guaranteed));
                 let burst = self.parsed::<Memory>(Some(two.burst));
                 if let (Some(guaranteed), Some(burst)) = (guaranteed, burst) {
-                    if exceeds(guaranteed, burst) {
+                    if guaranteed.surely_exceeds(burst) {
                         let message = format!(
                             "`guaranteed` ({guaranteed}) is more than `burst` ({burst}): write at most as much"
                         );
@@ -199,14 +196,4 @@ impl File<'_> {
 /// Where a value stands, if it was written.
 pub(super) fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
     value.as_ref().map(Spanned::span)
-}
-
-/// Whether `a` is surely more than `b` on every device.
-fn exceeds(a: Memory, b: Memory) -> bool {
-    match (a, b) {
-        (Memory::Bytes(a), Memory::Bytes(b)) => a > b,
-        (Memory::Part(a), Memory::Part(b)) => a > b,
-        (Memory::All, Memory::Bytes(_) | Memory::Part(_)) => true,
-        _ => false,
-    }
 }

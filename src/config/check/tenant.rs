@@ -83,10 +83,6 @@ impl File<'_> {
         for raw in matches.into_inner() {
             let place = raw.span();
             let raw = raw.into_inner();
-            let other = [&raw.group, &raw.cgroup, &raw.slurm_job]
-                .into_iter()
-                .find_map(span);
-            let other = other.or(raw.container.as_ref().map(|container| container.span()));
             let one = Match {
                 user: self.name("user", raw.user),
                 group: self.name("group", raw.group),
@@ -108,9 +104,6 @@ impl File<'_> {
                     "an empty `{ }` in `match` would match everybody: name at least one key",
                 );
                 continue;
-            }
-            if let Some(other) = other {
-                self.later(other, "match by anything but user");
             }
             match taken.insert(one.clone(), name.into()) {
                 Some(other) => self.equal(place, &one, &other),
@@ -147,12 +140,14 @@ impl File<'_> {
         })
     }
 
-    /// A pattern: `*` is any text, `?` any character, `[abc]` one of these.
+    /// A pattern: `*` is any text, `?` any character, `[abc]` one of these; in a path `*` stays within one component and
+    /// `**` does not.
     fn glob(&mut self, scalar: Option<Scalar>, more: impl Fn(&str) -> Result<(), String>) -> Option<String> {
         self.value(scalar, |text| {
             if text.is_empty() || text.contains(char::is_control) {
                 return Err(format!("`{text}` is no pattern: write for example \"*\""));
             }
+            glob::Pattern::new(text).map_err(|error| format!("`{text}` is no pattern: {}", error.msg))?;
             more(text).map(|()| text.to_string())
         })
     }

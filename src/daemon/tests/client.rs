@@ -53,8 +53,13 @@ impl Process {
 
     /// Has the process do something, and returns what came of it.
     pub fn tell(&mut self, what: &str) -> String {
-        writeln!(self.stdin, "{what}").unwrap();
+        self.begin(what);
         self.answer()
+    }
+
+    /// Has the process begin something; [`Process::answer`] tells what came of it.
+    pub fn begin(&mut self, what: &str) {
+        writeln!(self.stdin, "{what}").unwrap();
     }
 
     /// Has it execute the same program again.
@@ -72,7 +77,7 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    fn answer(&mut self) -> String {
+    pub fn answer(&mut self) -> String {
         let mut line = String::new();
         loop {
             line.clear();

@@ -220,7 +220,7 @@ fn others_may_only_lower_an_account_that_is_theirs_alone() {
     open_to_all(&node);
     let mut user = node.client();
     user.tell("become 65534");
-    let name = crate::admission::users::Users::default().name(65534).to_string();
+    let name = crate::admission::users::Users::of_host().unwrap().name(65534);
     let account = format!("default/{name}");
     user.tell("attach 1");
     let ask = |user: &mut Process, target: &str, key: &str, value: &str| {
