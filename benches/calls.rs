@@ -51,25 +51,26 @@ fn calls(criterion: &mut Criterion) {
     }
 }
 
-/// The first call of a process, and the start of a program that never uses CUDA.
+/// The first calls of a process, and the start of a program that never uses CUDA.
 fn starts(criterion: &mut Criterion) {
     let node = Node::start(Setup::cap("8GiB").option("--timing", "null"));
     let path = program("calls", Link::Cuda).display().to_string();
-    let mut group = criterion.benchmark_group("first call");
-    for (label, command) in ways(&node) {
-        group.sample_size(20).bench_function(label, |bencher| {
-            bencher.iter_custom(|count| {
-                let once = |_| {
-                    run(command(&path).args(["attach", "1"]))
-                        .success()
-                        .number("ns")
-                        .unsigned_abs()
-                };
-                Duration::from_nanos((0..count).map(once).sum())
+    for (name, kind) in [("find the driver", "find"), ("attach", "attach")] {
+        let mut group = criterion.benchmark_group(name);
+        for (label, command) in ways(&node) {
+            group.sample_size(20).bench_function(label, |bencher| {
+                bencher.iter_custom(|count| {
+                    let once = |_| {
+                        run(command(&path).args([kind, "1"]))
+                            .success()
+                            .number("ns")
+                            .unsigned_abs()
+                    };
+                    Duration::from_nanos((0..count).map(once).sum())
+                });
             });
-        });
+        }
     }
-    group.finish();
     let mut group = criterion.benchmark_group("program without CUDA");
     for (label, command) in ways(&node) {
         group.bench_function(label, |bencher| {

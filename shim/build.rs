@@ -1,8 +1,9 @@
-//! Names the library as the loader must see it: programs ask for `libcuda.so.1` and get the preloaded one. It is never
-//! unloaded, since code of other libraries may run in its functions at any time.
+//! Names the library as the loader must see it: programs ask for `libcuda.so.1` and get the preloaded one.
+//!
+//! Next: `link.rs`.
+
+mod link;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    link::preloaded("libcuda.so.1", ["build.rs", "link.rs"]);
 }

@@ -33,15 +33,8 @@ impl Driver {
     /// What `lookup` returns for a name must be null or the address of the function that cuda.h declares
     /// under that name, callable for as long as this `Driver` is used.
     pub unsafe fn load(&self, mut lookup: impl FnMut(&CStr) -> *mut c_void) {
-        let mut name = [0u8; 96];
         for &id in ALL_SYMBOLS {
-            let text = id.symbol().name.as_bytes();
-            name[..text.len()].copy_from_slice(text);
-            name[text.len()] = 0;
-            let Ok(text) = CStr::from_bytes_until_nul(&name) else {
-                continue;
-            };
-            self.addresses[id as usize].store(lookup(text), Relaxed);
+            self.addresses[id as usize].store(id.c_name().map_or(null_mut(), &mut lookup), Relaxed);
         }
     }
 
@@ -58,15 +51,6 @@ impl Driver {
         self.addresses[id as usize].store(address, Relaxed);
     }
 }
-
-/// No name of the table is longer than the buffer of [`Driver::load`].
-const _: () = {
-    let mut at = 0;
-    while at < SYMBOL_COUNT {
-        assert!(crate::table::SYMBOLS[at].name.len() < 96);
-        at += 1;
-    }
-};
 
 macro_rules! methods {
     ($($class:ident $handler:tt $name:ident($base:literal)($($argument:ident: $kind:ty),*) [$($symbol:ident $version:literal $api:ident),+];)*) => {

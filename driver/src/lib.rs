@@ -16,6 +16,7 @@ pub mod environment;
 pub mod error;
 pub mod load;
 mod loader_cache;
+pub mod names;
 pub mod nvml;
 pub mod nvml_table;
 mod row;

@@ -20,15 +20,18 @@ const DEFAULTS: [&str; 6] = [
 /// The first `soname` in the loader's own order (`LD_LIBRARY_PATH`, `/etc/ld.so.cache`, built-in
 /// directories) that is a 64-bit library and not one of ours. `None` if there is none.
 pub fn find(soname: &str, library_path: Option<&OsStr>) -> Option<PathBuf> {
-    let cache = std::fs::read("/etc/ld.so.cache").unwrap_or_default();
     let named = library_path
         .into_iter()
         .flat_map(directories)
         .map(|dir| dir.join(soname));
-    let cached = loader_cache::lookup(&cache, soname);
+    // Read only where no directory before it has the library.
+    let cached = std::iter::once_with(|| {
+        let cache = std::fs::read("/etc/ld.so.cache").unwrap_or_default();
+        loader_cache::lookup(&cache, soname)
+    });
     let usual = DEFAULTS.iter().map(|dir| Path::new(dir).join(soname));
     named
-        .chain(cached)
+        .chain(cached.flatten())
         .chain(usual)
         .find(|path| elf::is_ours(path) == Some(false))
 }

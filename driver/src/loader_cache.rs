@@ -21,9 +21,16 @@ pub(crate) fn lookup(cache: &[u8], soname: &str) -> Vec<PathBuf> {
     let entry = |i: usize| {
         let at = HEADER.checked_add(i.checked_mul(ENTRY)?)?;
         let (flags, key, value) = (word(cache, at)?, word(cache, at + 4)?, word(cache, at + 8)?);
-        (flags == X86_64 && text(cache, key)? == soname).then(|| text(cache, value).map(PathBuf::from))?
+        (flags == X86_64 && is(cache, key, soname)).then(|| text(cache, value).map(PathBuf::from))?
     };
     (0..count.min(cache.len() / ENTRY)).filter_map(entry).collect()
+}
+
+/// Whether the text at `at` is `wanted`; all entries are asked.
+fn is(bytes: &[u8], at: u32, wanted: &str) -> bool {
+    let rest = bytes.get(at as usize..).unwrap_or_default();
+    rest.strip_prefix(wanted.as_bytes())
+        .is_some_and(|end| end.first() == Some(&0))
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

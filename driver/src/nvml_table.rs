@@ -12,6 +12,8 @@
 //! Adding a function = a row here, and an implementation in `simgpu/src/nvml` if the stand-in has it.
 //! Next files of the walk: `shim/nvml/src/lib.rs` and `simgpu/src/nvml/mod.rs`, which expand it.
 
+use crate::names::{Names, length};
+
 /// The one function that returns a text instead of a status.
 pub const ERROR_STRING: &str = "nvmlErrorString";
 
@@ -491,6 +493,24 @@ macro_rules! rows {
 
 crate::nvml_functions!(rows);
 
+const NAME_LIST: [&str; ROWS.len()] = {
+    let mut list = [""; ROWS.len()];
+    let mut at = 0;
+    while at < ROWS.len() {
+        list[at] = ROWS[at].name;
+        at += 1;
+    }
+    list
+};
+
+/// The names of the rows: all that the twin needs of them.
+static NAMES: Names<{ ROWS.len() }, { length(&NAME_LIST) }> = Names::of(&NAME_LIST);
+
+/// The row of a name, as its place in [`ROWS`].
+pub fn by_name(name: &str) -> Option<usize> {
+    NAMES.places(name).first().map(|place| usize::from(*place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -500,6 +520,9 @@ mod tests {
     fn names_are_unique_and_begin_as_nvml_does() {
         let names: BTreeSet<&str> = ROWS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), ROWS.len());
+        for (place, row) in ROWS.iter().enumerate() {
+            assert_eq!(by_name(row.name), Some(place));
+        }
         assert!(names.iter().all(|name| name.starts_with("nvml")));
         assert!(!names.contains(ERROR_STRING));
     }

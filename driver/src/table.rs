@@ -14,6 +14,7 @@
 //! `simgpu/src/cuda` if the stand-in has it. Names and prototypes are checked against cuda.h of several
 //! releases by the header oracle in `tests/`.
 
+use crate::names::{Names, length};
 pub use crate::row::{Class, Row, StreamApi, Symbol};
 
 /// Expands `$each! { row; row; … }` with every row of the table. Take `$arguments:tt` and
@@ -656,7 +657,37 @@ impl RowId {
     }
 }
 
+/// What is asked of a symbol while a program runs comes from tables without addresses; [`SYMBOLS`] and [`ROWS`] are for
+/// tools and tests, and stay out of the libraries that are loaded into every program.
 impl SymbolId {
+    pub fn name(self) -> &'static str {
+        NAMES.get(self as usize)
+    }
+
+    /// The name for C.
+    pub fn c_name(self) -> Option<&'static core::ffi::CStr> {
+        NAMES.c_str(self as usize)
+    }
+
+    /// What programs ask `cuGetProcAddress` for.
+    pub fn base(self) -> &'static str {
+        BASES.get(self as usize)
+    }
+
+    pub fn row(self) -> RowId {
+        ABOUT[self as usize].0
+    }
+
+    /// The first driver version that has it.
+    pub fn version(self) -> i32 {
+        ABOUT[self as usize].1
+    }
+
+    pub fn stream_api(self) -> StreamApi {
+        ABOUT[self as usize].2
+    }
+
+    /// The whole entry.
     pub fn symbol(self) -> &'static Symbol {
         &SYMBOLS[self as usize]
     }
@@ -666,14 +697,8 @@ impl SymbolId {
 /// `None` when the name is unknown or appeared later.
 pub fn resolve(base: &str, version: i32, stream_api: StreamApi) -> Option<SymbolId> {
     let newest = |api: StreamApi| {
-        ALL_SYMBOLS
-            .iter()
-            .filter(|id| {
-                let symbol = id.symbol();
-                symbol.stream_api == api && symbol.version <= version && symbol.row.row().base == base
-            })
-            .max_by_key(|id| id.symbol().version)
-            .copied()
+        let usable = variants(base).filter(|id| id.stream_api() == api && id.version() <= version);
+        usable.max_by_key(|id| id.version())
     };
     match stream_api {
         StreamApi::Legacy => newest(StreamApi::Legacy),
@@ -683,18 +708,53 @@ pub fn resolve(base: &str, version: i32, stream_api: StreamApi) -> Option<Symbol
 
 /// The symbol of this exact name.
 pub fn by_name(name: &str) -> Option<SymbolId> {
-    BY_NAME
-        .binary_search_by(|id| id.symbol().name.cmp(name))
-        .ok()
-        .map(|at| BY_NAME[at])
+    NAMES
+        .places(name)
+        .first()
+        .map(|place| ALL_SYMBOLS[usize::from(*place)])
 }
 
-/// [`ALL_SYMBOLS`] in the order of their names.
-static BY_NAME: std::sync::LazyLock<Vec<SymbolId>> = std::sync::LazyLock::new(|| {
-    let mut ids = ALL_SYMBOLS.to_vec();
-    ids.sort_by_key(|id| id.symbol().name);
-    ids
-});
+/// All symbols of a base name, in table order.
+pub fn variants(base: &str) -> impl Iterator<Item = SymbolId> + Clone + use<> {
+    BASES
+        .places(base)
+        .iter()
+        .map(|place| ALL_SYMBOLS[usize::from(*place)])
+}
+
+const NAME_LIST: [&str; SYMBOL_COUNT] = {
+    let mut list = [""; SYMBOL_COUNT];
+    let mut at = 0;
+    while at < SYMBOL_COUNT {
+        list[at] = SYMBOLS[at].name;
+        at += 1;
+    }
+    list
+};
+
+const BASE_LIST: [&str; SYMBOL_COUNT] = {
+    let mut list = [""; SYMBOL_COUNT];
+    let mut at = 0;
+    while at < SYMBOL_COUNT {
+        list[at] = ROWS[SYMBOLS[at].row as usize].base;
+        at += 1;
+    }
+    list
+};
+
+static NAMES: Names<SYMBOL_COUNT, { length(&NAME_LIST) }> = Names::of(&NAME_LIST);
+static BASES: Names<SYMBOL_COUNT, { length(&BASE_LIST) }> = Names::of(&BASE_LIST);
+
+/// Row, version and default stream of each symbol.
+static ABOUT: [(RowId, i32, StreamApi); SYMBOL_COUNT] = {
+    let mut about = [(SYMBOLS[0].row, 0, StreamApi::Legacy); SYMBOL_COUNT];
+    let mut at = 0;
+    while at < SYMBOL_COUNT {
+        about[at] = (SYMBOLS[at].row, SYMBOLS[at].version, SYMBOLS[at].stream_api);
+        at += 1;
+    }
+    about
+};
 
 /// `(memory::alloc)` as `memory::alloc`.
 const fn handler_name(group: &'static str) -> &'static str {
@@ -748,11 +808,19 @@ mod tests {
 
     #[test]
     fn symbols_are_unique_and_found_by_name() {
-        for pair in BY_NAME.windows(2) {
-            assert!(pair[0].symbol().name < pair[1].symbol().name);
-        }
         for &id in ALL_SYMBOLS {
-            assert_eq!(by_name(id.symbol().name), Some(id));
+            let symbol = id.symbol();
+            assert_eq!(by_name(symbol.name), Some(id));
+            assert!(variants(symbol.row.row().base).any(|variant| variant == id));
+            let short = (id.name(), id.base(), id.row(), id.version(), id.stream_api());
+            let whole = (
+                symbol.name,
+                symbol.row.row().base,
+                symbol.row,
+                symbol.version,
+                symbol.stream_api,
+            );
+            assert_eq!(short, whole);
         }
         assert_eq!(by_name("cuNeverHeardOf"), None);
     }

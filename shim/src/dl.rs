@@ -111,6 +111,11 @@ pub unsafe fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { core::mem::transmute::<usize, Dlsym>(next_dlsym())(handle, name.as_ptr()) }
 }
 
+/// Whether libc itself answers behind us: nobody else's `dlsym` has a say in what a library's handle yields.
+pub fn next_is_libc() -> bool {
+    scope::next_definition(c"dlsym").is_some_and(|(object, _)| object.is_libc())
+}
+
 static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static DLVSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
@@ -126,7 +131,7 @@ extern "C" fn next_dlvsym() -> usize {
 fn cached(cell: &AtomicPtr<c_void>, name: &CStr) -> usize {
     let mut known = cell.load(Relaxed);
     if known.is_null() {
-        known = scope::next_definition(name).unwrap_or(nothing as *mut c_void);
+        known = scope::next_definition(name).map_or(nothing as *mut c_void, |(_, found)| found);
         cell.store(known, Relaxed);
     }
     known as usize

@@ -159,8 +159,7 @@ pub fn enter(
     if INSIDE.replace(true) {
         return pass(driver);
     }
-    let about = symbol.symbol();
-    let result = Call::new(driver, (about.row, about.stream_api), None, pass).run(hook);
+    let result = Call::new(driver, (symbol.row(), symbol.stream_api()), None, pass).run(hook);
     INSIDE.set(false);
     result
 }

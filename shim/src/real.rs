@@ -2,7 +2,7 @@
 //!
 //! Next: `forward.rs`, which jumps through those addresses.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::ffi::CString;
@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use driver::{Driver, load};
 
-use crate::dl;
+use crate::{dl, scope};
 
 /// What the forwarding stubs jump through; null until `driver` was called, and where the driver lacks the name.
 pub static DRIVER: Driver = Driver::empty();
@@ -51,13 +51,31 @@ pub fn libc_handle() -> *mut c_void {
     unsafe { libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }
 }
 
+/// As libc's `dlsym` on the driver's handle. Of hundreds of names nearly all are the driver's own, and its hash table answers
+/// in a fraction of the time; `dlsym` itself is asked where somebody else could have an answer.
+///
+/// # Safety
+/// The handle is one of `dlopen`'s and stays open.
+unsafe fn lookup_in(handle: *mut c_void) -> impl Fn(&CStr) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    let object = unsafe { scope::of(handle) };
+    let own = object.definitions().filter(|_| dl::next_is_libc());
+    let ask_anyway = own.is_none() || object.leans_on_others();
+    move |name| match own.as_ref().and_then(|own| own.find(name)) {
+        Some(found) => found,
+        // SAFETY: the caller's promise.
+        None if ask_anyway => unsafe { dl::find(handle, name) },
+        None => null_mut(),
+    }
+}
+
 /// Two threads may both load: they open the same file and store the same addresses, so neither waits for the other.
 #[cold]
 fn load() -> Option<&'static Driver> {
     let opened = open("libcuda.so.1");
     if let Some(handle) = opened {
         // SAFETY: the handle is the driver's, whose functions have the types of cuda.h; it is never closed.
-        unsafe { DRIVER.load(|name| dl::find(handle, name)) };
+        unsafe { DRIVER.load(lookup_in(handle)) };
         HANDLE.store(handle, Relaxed);
     }
     // Names the driver lacks left an error that the program would take for one of its own.

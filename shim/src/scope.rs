@@ -49,6 +49,7 @@ unsafe extern "C" {
     static __ehdr_start: u8;
 }
 
+const DT_NEEDED: i64 = 1;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
@@ -66,15 +67,25 @@ pub fn own() -> Option<&'static LinkMap> {
         .or_else(linked_into)
 }
 
-/// The definition of `name` that a caller behind us would get: the first after ours in load order, else the first at all.
-pub fn next_definition(name: &CStr) -> Option<*mut c_void> {
+/// The definition of `name` that a caller behind us would get, and whose it is: the first after ours in load order, else the
+/// first at all.
+pub fn next_definition(name: &CStr) -> Option<(&'static LinkMap, *mut c_void)> {
     let own = own()?;
-    let behind = chain(own.next).find_map(|object| object.definition(name));
-    behind.or_else(|| {
+    let of = |object: &'static LinkMap| Some((object, object.definition(name)?));
+    chain(own.next).find_map(of).or_else(|| {
         chain(first())
             .filter(|object| !core::ptr::eq(*object, own))
-            .find_map(|object| object.definition(name))
+            .find_map(of)
     })
+}
+
+/// The object behind a handle of `dlopen`'s.
+///
+/// # Safety
+/// The handle is one, and stays open.
+pub unsafe fn of(handle: *mut c_void) -> &'static LinkMap {
+    // SAFETY: a handle of glibc is the address of the object's link map.
+    unsafe { &*handle.cast::<LinkMap>() }
 }
 
 fn first() -> *const LinkMap {
@@ -123,54 +134,119 @@ impl LinkMap {
     }
 
     fn entry(&self, tag: i64) -> Option<usize> {
-        let mut entry = self.dynamic;
-        if entry.is_null() {
-            return None;
-        }
-        loop {
-            // SAFETY: a dynamic section is an array that ends with tag 0.
-            let Dynamic { tag: found, value } = unsafe { &*entry };
-            match *found {
-                0 => return None,
-                other if other == tag => return Some(*value),
-                // SAFETY: not the last entry.
-                _ => entry = unsafe { entry.add(1) },
-            }
-        }
+        self.entries(tag).next()
     }
 
-    /// The address of the default version of `name`, if this object defines it.
-    fn definition(&self, name: &CStr) -> Option<*mut c_void> {
+    /// The values of all entries of the dynamic section with this tag.
+    fn entries(&self, tag: i64) -> impl Iterator<Item = usize> {
+        let mut next = self.dynamic;
+        let all = core::iter::from_fn(move || {
+            // SAFETY: null, or within a dynamic section, an array that ends with tag 0.
+            let entry = unsafe { next.as_ref() }.filter(|entry| entry.tag != 0)?;
+            // SAFETY: not the last entry.
+            next = unsafe { next.add(1) };
+            Some(entry)
+        });
+        all.filter(move |entry| entry.tag == tag).map(|entry| entry.value)
+    }
+
+    /// What this object defines; `None` where it has no table that we can read.
+    pub fn definitions(&self) -> Option<Definitions> {
         let hash = self.entry(DT_GNU_HASH)?;
         if hash < self.address {
             return None; // The kernel's vDSO: its dynamic section is not relocated.
         }
-        let symbols = self.entry(DT_SYMTAB)? as *const Symbol;
-        let strings = self.entry(DT_STRTAB)? as *const c_char;
-        let versions = self.entry(DT_VERSYM).map_or(null(), |v| v as *const u16);
-        let wanted = gnu_hash(name);
-        // SAFETY: the layout of DT_GNU_HASH: counts, Bloom filter of 64-bit words, buckets, chains. The loader walks the
-        // same tables for every symbol it binds.
+        let words = hash as *const u32;
+        // SAFETY: the layout of DT_GNU_HASH: counts, Bloom filter of 64-bit words, buckets, chains.
         unsafe {
-            let words = hash as *const u32;
             let (buckets_len, offset, bloom) = (*words, *words.add(1), *words.add(2));
             let buckets = words.add(4 + bloom as usize * 2);
-            let chains = buckets.add(buckets_len as usize);
-            if buckets_len == 0 {
-                return None;
-            }
-            let mut at = *buckets.add((wanted % buckets_len) as usize);
-            if at < offset {
+            Some(Definitions {
+                address: self.address,
+                symbols: self.entry(DT_SYMTAB)? as *const Symbol,
+                strings: self.entry(DT_STRTAB)? as *const c_char,
+                versions: self.entry(DT_VERSYM).map_or(null(), |v| v as *const u16),
+                buckets,
+                buckets_len,
+                chains: buckets.add(buckets_len as usize),
+                offset,
+            })
+        }
+    }
+
+    /// Whether `dlsym` could find more under this object's handle than the object itself defines: it also searches what
+    /// the object needs. The parts of glibc define nothing of anybody else's.
+    pub fn leans_on_others(&self) -> bool {
+        const PARTS: [&[u8]; 8] = [
+            b"libc.so",
+            b"libm.so",
+            b"libdl.so",
+            b"libpthread.so",
+            b"librt.so",
+            b"libgcc_s.so",
+            b"libutil.so",
+            b"ld-linux",
+        ];
+        let Some(strings) = self.entry(DT_STRTAB) else {
+            return true;
+        };
+        let is_part = |name: &[u8]| PARTS.iter().any(|part| name.starts_with(part));
+        self.entries(DT_NEEDED).any(|name| {
+            // SAFETY: an offset into the string table of a loaded object.
+            let name = unsafe { CStr::from_ptr((strings as *const c_char).add(name)) };
+            !is_part(name.to_bytes())
+        })
+    }
+
+    fn definition(&self, name: &CStr) -> Option<*mut c_void> {
+        self.definitions()?.find(name)
+    }
+
+    /// Whether this is the C library, or the part of older ones that has `dlsym`.
+    pub fn is_libc(&self) -> bool {
+        if self.name.is_null() {
+            return false;
+        }
+        // SAFETY: the loader's own text, which lives as long as the object.
+        let path = unsafe { CStr::from_ptr(self.name) }.to_bytes();
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        matches!(file, b"libc.so.6" | b"libdl.so.2")
+    }
+}
+
+/// The symbols an object defines, by its hash table.
+pub struct Definitions {
+    address: usize,
+    symbols: *const Symbol,
+    strings: *const c_char,
+    versions: *const u16,
+    buckets: *const u32,
+    buckets_len: u32,
+    chains: *const u32,
+    offset: u32,
+}
+
+impl Definitions {
+    /// The address of the default version of `name`, if the object defines it.
+    pub fn find(&self, name: &CStr) -> Option<*mut c_void> {
+        if self.buckets_len == 0 {
+            return None;
+        }
+        let wanted = gnu_hash(name);
+        // SAFETY: the tables of a loaded object; the loader walks the same ones for every symbol it binds.
+        unsafe {
+            let mut at = *self.buckets.add((wanted % self.buckets_len) as usize);
+            if at < self.offset {
                 return None;
             }
             loop {
-                let link = *chains.add((at - offset) as usize);
-                let symbol = &*symbols.add(at as usize);
-                let hidden = !versions.is_null() && *versions.add(at as usize) & 0x8000 != 0;
+                let link = *self.chains.add((at - self.offset) as usize);
+                let symbol = &*self.symbols.add(at as usize);
+                let hidden = !self.versions.is_null() && *self.versions.add(at as usize) & 0x8000 != 0;
                 if link | 1 == wanted | 1
                     && symbol.section != 0
                     && !hidden
-                    && CStr::from_ptr(strings.add(symbol.name as usize)) == name
+                    && CStr::from_ptr(self.strings.add(symbol.name as usize)) == name
                 {
                     let found = (self.address + symbol.value) as *mut c_void;
                     if symbol.info & 0xf != STT_GNU_IFUNC {
@@ -200,7 +276,7 @@ mod tests {
 
     #[test]
     fn libc_is_found_behind_us() {
-        let found = next_definition(c"getppid").expect("libc defines it");
+        let found = next_definition(c"getppid").expect("libc defines it").1;
         // SAFETY: it is getppid.
         let getppid = unsafe { core::mem::transmute::<*mut c_void, extern "C" fn() -> i32>(found) };
         assert_eq!(getppid(), std::os::unix::process::parent_id() as i32);
@@ -209,7 +285,7 @@ mod tests {
     #[test]
     fn the_default_version_is_taken() {
         // glibc keeps an older memcpy beside the default one, which is an indirect function.
-        let found = next_definition(c"memcpy").expect("libc defines it");
+        let found = next_definition(c"memcpy").expect("libc defines it").1;
         // SAFETY: it is memcpy.
         let memcpy = unsafe {
             core::mem::transmute::<*mut c_void, extern "C" fn(*mut u8, *const u8, usize) -> *mut u8>(found)
@@ -220,7 +296,14 @@ mod tests {
     }
 
     #[test]
+    fn libc_is_libc_and_leans_on_nobody() {
+        let (libc, _) = next_definition(c"getppid").expect("libc defines it");
+        assert!(libc.is_libc() && !libc.leans_on_others());
+        assert!(!own().unwrap().is_libc());
+    }
+
+    #[test]
     fn nobody_defines_nonsense() {
-        assert_eq!(next_definition(c"stint_never_heard_of"), None);
+        assert!(next_definition(c"stint_never_heard_of").is_none());
     }
 }

@@ -43,9 +43,8 @@ fn handle_of_twin() -> Option<*mut c_void> {
     if handle.is_null() {
         return None;
     }
-    // SAFETY: a handle of glibc is the address of its link map.
-    let object = unsafe { &*handle.cast::<scope::LinkMap>() };
-    let ours = object.carries_our_note();
+    // SAFETY: opened just now.
+    let ours = unsafe { scope::of(handle) }.carries_our_note();
     // SAFETY: gives back the reference taken above; the program holds its own.
     unsafe { libc::dlclose(handle) };
     ours.then_some(handle)

@@ -40,6 +40,24 @@ pub fn dynamic(file: &Path) -> String {
         .stdout
 }
 
+/// What the dynamic loader must put in place when it loads the file: the symbol each relocation names, empty for none.
+pub fn relocations(file: &Path) -> Vec<String> {
+    let text = run(Command::new("readelf").args(["-r", "-W"]).arg(file))
+        .success()
+        .stdout;
+    let rows = text.lines().filter_map(|line| {
+        // Offset Info Type [Value Name +] Addend
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let name = fields
+            .get(4)
+            .filter(|_| fields.len() > 5)
+            .copied()
+            .unwrap_or_default();
+        fields.get(2)?.starts_with("R_").then(|| split(name).name)
+    });
+    rows.collect()
+}
+
 /// (section, type, name with version) of each dynamic symbol.
 fn symbols(file: &Path) -> impl Iterator<Item = (String, String, String)> {
     let text = run(Command::new("readelf").args(["--dyn-syms", "-W"]).arg(file))

@@ -2,7 +2,8 @@
  * without the shim, and thereby see what one call costs.
  *
  *   launch | info | pair | lookup | current     after everything is warm
- *   attach                                      nanoseconds of this process's first cuInit */
+ *   find                                        nanoseconds of this process's first call, one that needs no device
+ *   attach                                      nanoseconds of its cuInit, which comes next */
 #include "driver.h"
 #include <time.h>
 
@@ -47,11 +48,14 @@ int main(int argc, char **argv)
     CUcontext context;
     CUmodule module;
     if (argc < 3) return 64;
+    int version;
     unsigned long long start = now();
-    int error = cuInit(0);
-    unsigned long long attached = now() - start;
-    if (argv[1][0] == 'a') {
-        printf("ns=%llu\n", attached);
+    int error = cuDriverGetVersion(&version);
+    unsigned long long found = now();
+    if (!error) error = cuInit(0);
+    unsigned long long attached = now();
+    if (argv[1][0] == 'f' || argv[1][0] == 'a') {
+        printf("ns=%llu\n", argv[1][0] == 'f' ? found - start : attached - found);
         return error;
     }
     if (!error) error = cuDevicePrimaryCtxRetain(&context, 0);

@@ -13,7 +13,7 @@ use std::panic::catch_unwind;
 
 use driver::load;
 use driver::nvml::NvmlError;
-use driver::nvml_table::{ERROR_STRING as ERROR_STRING_NAME, ROWS};
+use driver::nvml_table::{self, ERROR_STRING as ERROR_STRING_NAME, ROWS};
 
 use crate::loaded;
 
@@ -133,7 +133,7 @@ fn load() -> u8 {
             for (name, address) in unsafe { loaded::functions(library) } {
                 let index = match name == ERROR_STRING_NAME.as_bytes() {
                     true => Some(ERROR_STRING),
-                    false => ROWS.iter().position(|row| row.name.as_bytes() == name),
+                    false => core::str::from_utf8(name).ok().and_then(nvml_table::by_name),
                 };
                 if let Some(index) = index {
                     ADDRESSES[index].store(address, Relaxed);
