@@ -58,7 +58,7 @@ pub fn link(layout: &Layout, library: &Library<'_>, out: &Path) -> Result<()> {
             .args(&library.beside)
             .args([
                 "-Wl,--no-whole-archive",
-                "-lgcc_s",
+                "-static-libgcc", // as the driver does not need libgcc_s.so.1, either
                 "-lc",
                 "-lm",
                 "-lpthread",
