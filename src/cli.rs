@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
 use crate::{
-    completions, config_check, daemon, demo, device, event_lines, load, man, run, set, sim, status, top, why,
+    completions, config_check, daemon, demo, device, drain, event_lines, load, man, run, set, sim, status,
+    top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -49,6 +50,8 @@ pub enum Verb {
     Set(set::Args),
     /// Tell the rule in force for a tenant or process, and what was refused last
     Why(why::Args),
+    /// Close the node or a device to new programs
+    Drain(drain::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
     /// The quota file
@@ -120,6 +123,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
         Verb::Set(args) => set::main(args, run_dir.as_deref()),
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
+        Verb::Drain(args) => drain::main(&args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Config(verb) => config_check::main(verb),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),

@@ -7,6 +7,7 @@ mod answer;
 mod callers;
 mod client_list;
 mod core;
+mod drain;
 mod groups;
 mod hear;
 mod parked;

@@ -1,6 +1,7 @@
 //! The admin socket: one JSON object a line, both ways. What the CLI (`status`, `top`, `events`, `run`, `demo`) asks and
 //! what the daemon answers (`src/admission/admin.rs`). The node document is in `protocol/node.rs`.
 
+pub mod drain;
 pub mod node;
 pub mod set;
 pub mod why;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::Driver;
 use crate::events::Event;
 use crate::exit::{Exit, Failure};
+use drain::{Drain, Drained};
 use node::Node;
 use set::{Changed, Set};
 use why::Why;
@@ -40,6 +42,8 @@ pub enum Request {
     Set(Set),
     /// The rule in force for a tenant, account or pid, and its last refusal. Answer: `{"ok": {stint.why/v1}}`.
     Why { subject: String },
+    /// Closes the node or a device to newcomers, opens it, or shows who is there. Answer: `{"ok": {stint.drain/v1}}`.
+    Drain(Drain),
 }
 
 /// What `stint run` asks for. Absent: as the caller would have it anyway.
@@ -143,6 +147,11 @@ impl Connection {
         self.ask(&Request::Why {
             subject: subject.into(),
         })
+    }
+
+    /// Closes the node or a device, opens it, or shows who is there.
+    pub fn drain(&mut self, drain: Drain) -> Result<Drained, Failure> {
+        self.ask(&Request::Drain(drain))
     }
 
     /// The kept events and, with `follow`, all later ones; the iterator blocks for them. Ends when the daemon does.

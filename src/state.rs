@@ -2,6 +2,7 @@
 //! `daemon/core.rs` tells it, `state/document.rs` shows it.
 
 mod document;
+mod drains;
 mod event;
 mod overrides;
 mod strangers;
@@ -19,6 +20,7 @@ use crate::enforce::Reading;
 use crate::events::{self, Kind};
 
 pub use document::About;
+pub use drains::{Drains, Mark};
 pub use event::{Client, ClientId, Event, Granted, Refusal};
 pub use overrides::{Ended, Key, Overrides, Setting};
 pub use strangers::Holder;
@@ -68,6 +70,8 @@ pub struct NodeState {
     /// By pid and place of the device.
     strangers: BTreeMap<(u32, usize), Stranger>,
     denials: Denials,
+    /// What is closed to newcomers.
+    pub drains: Drains,
 }
 
 /// Why an account cannot be opened: more would be guaranteed than there is.
@@ -90,6 +94,7 @@ impl NodeState {
             clients: BTreeMap::new(),
             strangers: BTreeMap::new(),
             denials: Denials::default(),
+            drains: Drains::default(),
         }
     }
 
@@ -268,6 +273,21 @@ impl NodeState {
                     until
                         .into_iter()
                         .fold(line, |line, until| line.detail("until", until)),
+                ]
+            }
+            Event::Drained { device, closed, by } => {
+                let what = if closed {
+                    "closed to newcomers"
+                } else {
+                    "open again"
+                };
+                let line = events::Event::new(Kind::State)
+                    .detail("what", what)
+                    .detail("by", by);
+                vec![
+                    device
+                        .into_iter()
+                        .fold(line, |line, place| line.device(self.index(place))),
                 ]
             }
             Event::SetEnded {

@@ -136,6 +136,12 @@ fn rule(account: &Account, mode: Mode) -> String {
 
 fn device(device: &Device) -> String {
     let cap = amount(device.cap_bytes);
+    if device.drained {
+        let used = device
+            .used_bytes
+            .map_or(String::new(), |used| format!(", {} still in use", amount(used)));
+        return format!("device {}: drained, cap {cap}{used}", device.index);
+    }
     match device.used_bytes {
         Some(used) if used > device.cap_bytes => format!(
             "device {}: {} of {cap} in use, {} too much, so that every allocation is refused until less is",
@@ -172,15 +178,21 @@ fn refusal(account: &Account) -> String {
         amount(*asked_bytes),
         amount(*used_bytes),
         amount(*cap_bytes),
-        raise(account, reason, used_bytes.saturating_add(*asked_bytes))
+        raise(account, *device, reason, used_bytes.saturating_add(*asked_bytes))
     )
 }
 
 /// What helps against a refusal.
-fn raise(account: &Account, reason: &str, needed: u64) -> String {
+fn raise(account: &Account, device: u32, reason: &str, needed: u64) -> String {
     if reason != "cap" {
         return "the cap was not the reason: wait until others have freed memory, or use another device"
             .into();
+    }
+    if let Some(device) = account.devices.iter().find(|on| on.index == device && on.drained) {
+        return format!(
+            "the device is drained: use another, or have an administrator open it: `stint drain --undo --gpu {}`",
+            device.index
+        );
     }
     let mib = needed.div_ceil(1 << 20);
     let now = account
@@ -230,6 +242,7 @@ mod tests {
                 index: 0,
                 cap_bytes: 8 << 30,
                 guaranteed_bytes: 2 << 30,
+                drained: false,
                 used_bytes: Some(7 << 30),
             }],
             last_refusal: Some(Refusal {
@@ -288,6 +301,17 @@ mod tests {
             "{said:?}"
         );
         assert!(said[1].ends_with("(cap); it would fit now."), "{said:?}");
+    }
+
+    #[test]
+    fn a_drained_device_is_no_matter_of_caps() {
+        let mut drained = account();
+        drained.devices[0].drained = true;
+        let said = sentences(&why(drained, None));
+        assert!(said[0].ends_with(
+            "device 0: drained, cap 8589934592 bytes (8 GiB), 7516192768 bytes (7 GiB) still in use."
+        ));
+        assert!(said[1].ends_with("`stint drain --undo --gpu 0`."), "{said:?}");
     }
 
     #[test]

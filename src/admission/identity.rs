@@ -123,6 +123,11 @@ impl Launches {
         self.0.remove(&head)
     }
 
+    /// Whether a launch's head is that process.
+    pub fn contains(&self, head: &Identity) -> bool {
+        self.0.contains_key(head)
+    }
+
     /// Launches that place their clients in `account`.
     pub fn count(&self, account: &str) -> usize {
         self.0.values().filter(|place| place.account == account).count()

@@ -120,6 +120,17 @@ impl Core {
                 message: format!("user {user} matches no tenant, and [node] unknown = \"refuse\""),
             }),
         };
+        let observes = hello.flags & flags::OBSERVER != 0;
+        let place = place.and_then(
+            |place| match self.closed_to(&peer, Some(image)).filter(|_| !observes) {
+                None => Ok(place),
+                Some(message) => Err(Denied {
+                    status: Status::Denied,
+                    reason: "drained",
+                    message,
+                }),
+            },
+        );
         let seated = place.and_then(|place| {
             let owner = Owner {
                 pid,

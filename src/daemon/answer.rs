@@ -71,6 +71,10 @@ impl Core {
                 Ok(why) => admin.send(&Answer::Ok(why)),
                 Err(failure) => admin.send(&refused(failure)),
             },
+            Request::Drain(drain) => match self.drain(admin, &drain) {
+                Ok(drained) => admin.send(&Answer::Ok(drained)),
+                Err(failure) => admin.send(&refused(failure)),
+            },
             Request::Set(set) => match self.set(admin, &set) {
                 Ok(changed) => admin.send(&Answer::Ok(changed)),
                 Err(failure) => admin.send(&refused(failure)),
@@ -95,6 +99,9 @@ impl Core {
             pidfd,
         } = caller;
         let now = SystemTime::now();
+        if let Some(why) = self.closed_to(&billed, None) {
+            return Err(Failure::failed(why));
+        }
         let (head, pid) = (billed.identity, billed.identity.pid);
         let later = not_in_force(asked)?;
         let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;

@@ -299,6 +299,7 @@ impl Core {
         self.look_for_executed();
         self.end_settings(SystemTime::now());
         self.read_ledgers();
+        self.close_devices();
         if let Some(device) = &mut self.device {
             let (said, restarted) = device.tick(now);
             if restarted {

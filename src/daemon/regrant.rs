@@ -54,7 +54,8 @@ impl Core {
                 guaranteed_bytes,
             }
         };
-        self.inventory.devices.iter().enumerate().map(on).collect()
+        let granted = self.inventory.devices.iter().enumerate().map(on).collect();
+        self.without_closed(&place.account, granted)
     }
 
     /// What every open account is to have now.

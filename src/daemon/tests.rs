@@ -1,6 +1,7 @@
 //! A whole daemon on a fixed list of devices, with clients that are processes of their own (`src/daemon/tests/client.rs`).
 
 mod client;
+mod drain;
 mod names;
 mod set;
 mod why;

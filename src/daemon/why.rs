@@ -126,6 +126,11 @@ impl Core {
             index: self.inventory.devices[index].index,
             cap_bytes: granted.cap_bytes,
             guaranteed_bytes: granted.guaranteed_bytes,
+            drained: self
+                .state
+                .drains
+                .device(&self.inventory.devices[index].uuid)
+                .is_some(),
             used_bytes: used.get(index).map(|reading| reading.used_bytes),
         };
         Account {

@@ -52,6 +52,9 @@ pub struct Device {
     pub mode: String,
     /// `ok`, or what is wrong.
     pub health: String,
+    /// Closed to newcomers by `stint drain`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drained: bool,
     pub memory: DeviceMemory,
     #[serde(default, skip_serializing_if = "DeviceCompute::is_empty")]
     pub compute: DeviceCompute,

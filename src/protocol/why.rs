@@ -124,6 +124,9 @@ pub struct Device {
     pub index: u32,
     pub cap_bytes: u64,
     pub guaranteed_bytes: u64,
+    /// Closed to newcomers: an account that holds nothing there gets nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drained: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<u64>,
 }

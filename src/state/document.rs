@@ -63,6 +63,7 @@ impl NodeState {
         let look = self.looks.iter().find(|look| look.index == device.index);
         let listed = look.is_some_and(|look| look.processes.is_some());
         let strangers = || self.strangers.iter().filter(|((_, at), _)| *at == place);
+        let drained = self.drains.node().or(self.drains.device(&device.uuid)).is_some();
         // One stranger whose memory cannot be read makes the sum unknown.
         let unattributed = strangers()
             .map(|(_, stranger)| stranger.used_bytes)
@@ -87,8 +88,9 @@ impl NodeState {
                 busy_ratio: look.and_then(|look| look.busy_ratio),
                 sm_count: device.sm_count,
             },
+            drained,
             schedulable: Some(Schedulable {
-                memory_bytes: self.unguaranteed(place),
+                memory_bytes: if drained { 0 } else { self.unguaranteed(place) },
             }),
         }
     }

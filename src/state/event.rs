@@ -94,6 +94,12 @@ pub enum Event {
         by: String,
         until: Option<SystemTime>,
     },
+    /// The node, or a device, was closed to newcomers or opened again.
+    Drained {
+        device: Option<usize>,
+        closed: bool,
+        by: String,
+    },
     /// A value set for a time is over.
     SetEnded {
         target: String,

@@ -141,7 +141,11 @@ fn devices(node: &Node) -> Table {
                 .compute
                 .busy_ratio
                 .map_or(UNKNOWN.into(), |busy| format!("{:.0} %", busy * 100.0)),
-            device.health.clone(),
+            if device.drained {
+                format!("{}, drained", device.health)
+            } else {
+                device.health.clone()
+            },
         ]);
     }
     table

@@ -221,6 +221,7 @@ fn this_process_is_a_client() {
                 answer
             }
             "launch" => launch(&run_dir, rest),
+            "drain" => drain(&run_dir, rest),
             "set" => set(&run_dir, rest),
             "become" => format!(
                 "{:?}",
@@ -270,6 +271,14 @@ fn act(client: &mut Client<'_>, verb: &str, bytes: u64) -> &'static str {
         }
         "reserve" | "release" => "refused",
         other => panic!("`{other}` is nothing a client does"),
+    }
+}
+
+fn drain(run_dir: &Path, json: &str) -> String {
+    let drain = serde_json::from_str(json).unwrap();
+    match Connection::open(run_dir).unwrap().drain(drain) {
+        Ok(_) => "ok".into(),
+        Err(failure) => format!("{} {}", failure.exit.0, failure.message),
     }
 }
 

@@ -253,7 +253,7 @@ fn others_may_only_lower_an_account_that_is_theirs_alone() {
     assert!(ask(&mut user, &account, "memory", "151MiB").starts_with("77 "));
 }
 
-fn open_to_all(node: &TestNode) {
+pub fn open_to_all(node: &TestNode) {
     use std::os::unix::fs::PermissionsExt;
     for (path, mode) in [
         (node.path().to_path_buf(), 0o755),
