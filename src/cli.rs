@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
 use crate::{
-    completions, config_check, daemon, demo, device, drain, event_lines, load, man, run, set, sim, status,
-    top, why,
+    completions, config_check, daemon, demo, device, drain, event_lines, load, man, reload, run, set, sim,
+    status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -54,6 +54,8 @@ pub enum Verb {
     Drain(drain::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
+    /// Read the quota file again
+    Reload(reload::Args),
     /// The quota file
     #[command(subcommand)]
     Config(config_check::Verb),
@@ -125,6 +127,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
         Verb::Drain(args) => drain::main(&args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
+        Verb::Reload(args) => reload::main(&args, run_dir.as_deref()),
         Verb::Config(verb) => config_check::main(verb),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
         Verb::Completions(args) => completions::main(&args),

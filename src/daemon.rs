@@ -15,9 +15,11 @@ mod peers;
 mod quota_files;
 mod reclaim;
 mod regrant;
+mod reload;
 mod run_dir;
 mod set;
 mod sockets;
+mod watch;
 mod why;
 
 use std::io::Write;
@@ -26,18 +28,19 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::admission::attach::PeerIdentity;
 use crate::admission::users::Users;
 use crate::artefacts::Artefacts;
 use crate::cli::Driver;
-use crate::config::{Config, Mode, Problems};
+use crate::config::{Config, Problems};
 use crate::device::Inventory;
 use crate::device::child::{Libraries, Supervisor, measure_contexts};
 use crate::exit::{Exit, Failure};
 pub use quota_files::QuotaFiles;
+pub use reload::Quota;
 
 /// What a daemon is to run.
 #[derive(Debug, Clone)]
@@ -45,6 +48,8 @@ pub struct Options {
     pub run_dir: PathBuf,
     pub driver: Driver,
     pub config: Config,
+    /// Where `config` was read, to be read again; `None`: nowhere.
+    pub quota: Option<Quota>,
     pub source: Source,
     pub peer_identity: PeerIdentity,
     /// Where names of users come from.
@@ -121,6 +126,7 @@ impl Options {
             run_dir: run_dir.into(),
             driver,
             config,
+            quota: None,
             source,
             peer_identity,
             users: Users::of_host,
@@ -135,6 +141,8 @@ pub struct Daemon {
     run_dir: PathBuf,
     /// A byte written here ends the loop.
     stop: UnixStream,
+    /// A byte written here has the quota file read again.
+    reload: UnixStream,
     thread: Option<JoinHandle<Result<(), Failure>>>,
 }
 
@@ -158,7 +166,13 @@ impl Daemon {
         let (stop, told) = UnixStream::pair().map_err(Failure::failed)?;
         // A signal handler writes here, and must not wait.
         stop.set_nonblocking(true).map_err(Failure::failed)?;
+        let (reload, hangups) = UnixStream::pair().map_err(Failure::failed)?;
+        for end in [&reload, &hangups] {
+            end.set_nonblocking(true).map_err(Failure::failed)?;
+        }
         let mut core = core::Core::new(options, inventory, supervisor, contexts, told)?;
+        core.mind_quota_files(hangups)
+            .map_err(|error| Failure::failed(format!("the quota file cannot be minded: {error}")))?;
         let run = move || core.run();
         let thread = std::thread::Builder::new()
             .name("stint-daemon".into())
@@ -167,6 +181,7 @@ impl Daemon {
         Ok(Daemon {
             run_dir,
             stop,
+            reload,
             thread: Some(thread),
         })
     }
@@ -227,25 +242,26 @@ pub struct Args {
     pub observe: bool,
 }
 
-/// `stint daemon`: runs until SIGTERM or SIGINT.
+/// `stint daemon`: runs until SIGTERM or SIGINT. SIGHUP has the quota file read again.
 pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     log_to_stderr();
     let files = args
         .config
         .map_or_else(QuotaFiles::installed, |file| QuotaFiles::named([file]));
-    let mut config = files.config().map_err(Failure::bad_config)?;
-    if args.observe {
-        config.node.mode = Mode::Observe;
-    }
+    let quota = Quota::read(files, args.observe).map_err(Failure::bad_config)?;
+    let config = quota.config().map_err(Failure::bad_config)?;
     let run_dir = run_dir.unwrap_or_else(driver::run_dir::default_for_user);
-    let options = Options::of(args.driver, &run_dir, args.devices.as_deref(), config)?;
+    let mut options = Options::of(args.driver, &run_dir, args.devices.as_deref(), config)?;
+    options.quota = Some(quota);
     raise_descriptor_limit();
     let daemon = Daemon::start(options)?;
-    for signal in [SIGTERM, SIGINT] {
-        let told = daemon
-            .stop
-            .try_clone()
-            .and_then(|stop| pipe::register(signal, stop));
+    let ends = [
+        (SIGTERM, &daemon.stop),
+        (SIGINT, &daemon.stop),
+        (SIGHUP, &daemon.reload),
+    ];
+    for (signal, end) in ends {
+        let told = end.try_clone().and_then(|end| pipe::register(signal, end));
         told.map_err(|error| Failure::failed(format!("signal {signal}: {error}")))?;
     }
     tracing::info!(run_dir = %daemon.run_dir().display(), "admitting clients");

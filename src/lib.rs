@@ -23,6 +23,7 @@ pub mod man;
 pub mod output;
 pub mod place;
 pub mod protocol;
+pub mod reload;
 pub mod run;
 pub mod set;
 pub mod sim;

@@ -3,6 +3,7 @@
 
 pub mod drain;
 pub mod node;
+pub mod reload;
 pub mod set;
 pub mod why;
 
@@ -17,6 +18,7 @@ use crate::events::Event;
 use crate::exit::{Exit, Failure};
 use drain::{Drain, Drained};
 use node::Node;
+use reload::Reloaded;
 use set::{Changed, Set};
 use why::Why;
 
@@ -40,6 +42,8 @@ pub enum Request {
     Launch(Launch),
     /// Changes what a tenant or account has. Answer: `{"ok": {stint.set/v1}}`.
     Set(Set),
+    /// Reads the quota file again. Answer: `{"ok": {stint.reload/v1}}`.
+    Reload,
     /// The rule in force for a tenant, account or pid, and its last refusal. Answer: `{"ok": {stint.why/v1}}`.
     Why { subject: String },
     /// Closes the node or a device to newcomers, opens it, or shows who is there. Answer: `{"ok": {stint.drain/v1}}`.
@@ -130,6 +134,11 @@ impl Connection {
     /// The node as it is now.
     pub fn status(&mut self) -> Result<Node, Failure> {
         self.ask(&Request::Status)
+    }
+
+    /// Has the quota file read again.
+    pub fn reload(&mut self) -> Result<Reloaded, Failure> {
+        self.ask(&Request::Reload)
     }
 
     /// Registers the calling process as the head of a launch.

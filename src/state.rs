@@ -5,6 +5,7 @@ mod document;
 mod drains;
 mod event;
 mod overrides;
+mod rules;
 mod strangers;
 mod subject;
 
@@ -299,6 +300,14 @@ impl NodeState {
                 let line = self.about_target(&target, events::Event::new(Kind::Config));
                 vec![line.detail("ended", key).detail("value", text).detail("by", by)]
             }
+            Event::Reloaded {
+                cause,
+                changed,
+                mode,
+                overcommit,
+                reserved,
+            } => vec![self.reloaded(cause, changed, (mode, overcommit, reserved))],
+            Event::NotReloaded { cause, problems } => vec![NodeState::not_reloaded(cause, &problems)],
             Event::ConfigNote { message } => {
                 vec![events::Event::new(Kind::Config).detail("message", message)]
             }

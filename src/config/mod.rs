@@ -3,6 +3,7 @@
 //! is meant. No file is opened here; `daemon/quota_files.rs` reads them.
 
 mod capacity;
+mod changes;
 mod check;
 mod device;
 mod fuzz;
@@ -129,14 +130,6 @@ impl Config {
     pub fn rules_of(&self, name: &str, now: SystemTime) -> &Rules {
         self.tenant(name, now)
             .map_or(&self.defaults, |tenant| &tenant.rules)
-    }
-
-    /// The next instant after `now` at which a stanza comes into force or ends.
-    pub fn next_change(&self, now: SystemTime) -> Option<SystemTime> {
-        self.tenants
-            .values()
-            .filter_map(|tenant| tenant.next_change(now, &self.zone.0))
-            .min()
     }
 }
 

@@ -151,9 +151,11 @@ pub struct Rules {
     pub pool_contents: PoolContents,
     /// Most pinned host memory.
     pub host_memory: Memory,
+    #[serde(serialize_with = "told")]
     pub idle_after: Option<Duration>,
     pub on_idle: OnIdle,
     /// Most latency others may add.
+    #[serde(serialize_with = "told")]
     pub latency_guard: Option<Duration>,
     /// Others may get nothing while this one is busy.
     pub starve: bool,
@@ -176,5 +178,13 @@ impl Default for Rules {
             latency_guard: None,
             starve: false,
         }
+    }
+}
+
+/// A duration as people read it.
+fn told<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => serializer.collect_str(&humantime::format_duration(*duration)),
+        None => serializer.serialize_none(),
     }
 }

@@ -99,14 +99,4 @@ impl Tenant {
     pub fn ended(&self, now: SystemTime, zone: &TimeZone) -> bool {
         self.until.is_some_and(|until| until.end(zone) <= now)
     }
-
-    /// The next instant after `now` at which [`Tenant::in_force`] may change.
-    pub fn next_change(&self, now: SystemTime, zone: &TimeZone) -> Option<SystemTime> {
-        let end = self.until.map(|until| until.end(zone)).filter(|end| *end > now);
-        if end.is_none() && self.until.is_some() {
-            return None;
-        }
-        let hours = self.hours.and_then(|hours| hours.next_change(now, zone));
-        [end, hours].into_iter().flatten().min()
-    }
 }

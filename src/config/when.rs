@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
 use serde::{Serialize, Serializer};
 
 /// When a stanza ends.
@@ -109,23 +109,6 @@ impl Hours {
         } else {
             minute >= self.from || minute < self.to
         }
-    }
-
-    /// The next beginning or end after `now`.
-    pub fn next_change(&self, now: SystemTime, zone: &TimeZone) -> Option<SystemTime> {
-        let local = local(now, zone)?;
-        let today = local.date();
-        let days = [today, today.tomorrow().ok()?];
-        let edges = days.iter().flat_map(|day| {
-            [self.from, self.to].map(|minute| {
-                let at = day
-                    .to_datetime(Time::midnight())
-                    .checked_add(i64::from(minute).minutes())
-                    .ok()?;
-                SystemTime::try_from(zone.to_timestamp(at).ok()?).ok()
-            })
-        });
-        edges.flatten().filter(|edge| *edge > now).min()
     }
 }
 
@@ -243,14 +226,6 @@ mod tests {
         ] {
             assert_eq!(hours.contain(at(time), &zone), within, "{time}");
         }
-        assert_eq!(
-            hours.next_change(at("2026-12-15T20:00:00Z"), &zone),
-            Some(at("2026-12-15T21:00:00Z"))
-        );
-        assert_eq!(
-            hours.next_change(at("2026-12-15T21:00:00Z"), &zone),
-            Some(at("2026-12-16T05:00:00Z"))
-        );
         let all_day: Hours = "00:00-24:00".parse().unwrap();
         assert!(all_day.contain(at("2026-12-15T22:59:59Z"), &zone));
         assert_eq!(hours.to_string(), "22:00-06:00");

@@ -75,6 +75,10 @@ impl Core {
                 Ok(drained) => admin.send(&Answer::Ok(drained)),
                 Err(failure) => admin.send(&refused(failure)),
             },
+            Request::Reload => match self.reload_for(admin) {
+                Ok(reloaded) => admin.send(&Answer::Ok(reloaded)),
+                Err(failure) => admin.send(&refused(failure)),
+            },
             Request::Set(set) => match self.set(admin, &set) {
                 Ok(changed) => admin.send(&Answer::Ok(changed)),
                 Err(failure) => admin.send(&refused(failure)),

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::client_list::ClientList;
 use super::parked::Parked;
+use super::reload::Minding;
 use super::run_dir::RunDir;
 use super::{Options, Sabotage, sockets};
 use crate::admission::admin::Admin;
@@ -45,6 +46,8 @@ const DEVICE: u64 = 4;
 const STOP: u64 = 5;
 const NAMES: u64 = 8;
 const GROUPS: u64 = 9;
+pub(super) const QUOTA: u64 = 7;
+pub(super) const HANGUP: u64 = 10;
 pub(super) const FIRST_CONNECTION: u64 = 16;
 
 /// A client as the daemon holds it.
@@ -111,8 +114,9 @@ pub(super) struct Core {
     pub admin_listener: UnixListener,
     pub bell: Listener,
     pub device: Option<Supervisor>,
+    pub minding: Minding,
     stop: UnixStream,
-    run_dir: RunDir,
+    pub run_dir: RunDir,
 }
 
 impl Core {
@@ -197,6 +201,7 @@ impl Core {
             admin_listener,
             bell: Listener::start().map_err(|error| failed("the listener for doorbells", error))?,
             device,
+            minding: Minding::new(options.quota),
             stop,
             run_dir,
         };
@@ -280,6 +285,8 @@ impl Core {
                     DEVICE => self.hear_device(),
                     NAMES => self.hear_names(),
                     GROUPS => self.groups_gone(),
+                    QUOTA => self.hear_of_quota_files(),
+                    HANGUP => self.hear_hangup(),
                     connection if self.attaches.contains_key(&connection) => self.step_attach(connection),
                     connection => self.serve(connection),
                 }
@@ -295,6 +302,7 @@ impl Core {
         }
         self.drop_overdue(now);
         self.watch_groups();
+        self.mind_rules(SystemTime::now());
         self.answer_bells();
         self.look_for_executed();
         self.end_settings(SystemTime::now());

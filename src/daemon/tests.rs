@@ -3,6 +3,7 @@
 mod client;
 mod drain;
 mod names;
+mod reload;
 mod set;
 mod why;
 

@@ -69,6 +69,11 @@ impl Ledgers {
         }
     }
 
+    /// From the next [`Ledgers::set_cap`] of each account on: as [`Ledgers::new`].
+    pub fn observe(&mut self, observe: bool) {
+        self.mode = Ledgers::new(observe).mode;
+    }
+
     /// Makes the objects of an account, one pair per device, in the order of `grants`.
     pub fn open(&mut self, account: &str, grants: &[Grant]) -> Result<(), EnforceError> {
         let mode = self.mode();

@@ -8,6 +8,7 @@ use ledger::SlotIndex;
 use super::Holder;
 use crate::admission::identity::Place;
 use crate::admission::process::Identity;
+use crate::config::{Mode, Overcommit, Problems};
 use crate::device::Look;
 use crate::enforce::Reading;
 
@@ -106,6 +107,20 @@ pub enum Event {
         key: &'static str,
         text: String,
         by: String,
+    },
+    /// The quota file was read again: what it says of the whole node, and every key that changed.
+    Reloaded {
+        cause: String,
+        changed: Vec<String>,
+        mode: Mode,
+        overcommit: Overcommit,
+        /// Bytes kept back, per device.
+        reserved: Vec<u64>,
+    },
+    /// It was read again and is wrong.
+    NotReloaded {
+        cause: String,
+        problems: Problems,
     },
     ConfigNote {
         message: String,

@@ -29,12 +29,8 @@ impl File<'_> {
         if let (Some(place), None) = (on_idle, rules.idle_after) {
             self.problem(place, "`on_idle` without `idle_after` would never happen: write how long, for example idle_after = \"2h\"");
         }
-        let place = span(&raw.until);
         let until = self.value(raw.until, str::parse);
-        self.later_if(place, "until", until.is_some());
-        let place = span(&raw.hours);
         let hours = self.value(raw.hours, str::parse);
-        self.later_if(place, "hours", hours.is_some());
         let gpus = raw.gpus.map(|gpus| self.gpus(gpus));
         let matches = raw.matches.map(|matches| self.matches(name, matches, taken));
         Tenant {

@@ -223,6 +223,10 @@ fn this_process_is_a_client() {
             "launch" => launch(&run_dir, rest),
             "drain" => drain(&run_dir, rest),
             "set" => set(&run_dir, rest),
+            "reload" => match Connection::open(&run_dir).unwrap().reload() {
+                Ok(_) => "ok".into(),
+                Err(failure) => format!("{} {}", failure.exit.0, failure.message),
+            },
             "become" => format!(
                 "{:?}",
                 nix::unistd::setuid(nix::unistd::Uid::from_raw(number as u32))
