@@ -64,3 +64,37 @@ pub fn of_sim() -> PathBuf {
         default_for_user()
     }
 }
+
+/// What `[node] absent` says, as the daemon left it beside its socket: whether a program runs uncapped when no daemon
+/// answers. Whatever cannot be read means "refuse".
+pub fn absent_may_run(run_dir: &Path) -> bool {
+    let text = std::fs::read_to_string(run_dir.join(ATTACH_POLICY)).unwrap_or_default();
+    may_run(&text)
+}
+
+fn may_run(policy: &str) -> bool {
+    policy.lines().any(|line| {
+        let mut sides = line.splitn(2, '=').map(str::trim);
+        sides.next() == Some("absent") && sides.next() == Some("\"run\"")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_word_run_lets_a_process_run() {
+        assert!(may_run("absent = \"run\"\n"));
+        assert!(may_run("# comment\nabsent=\"run\""));
+        for refused in [
+            "",
+            "absent = \"refuse\"",
+            "absent = run",
+            "absent = \"runs\"",
+            "# absent = \"run\"",
+        ] {
+            assert!(!may_run(refused), "{refused:?}");
+        }
+    }
+}

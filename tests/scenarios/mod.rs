@@ -9,6 +9,7 @@ mod devices;
 mod harmless;
 mod instants;
 mod loading;
+mod lookers;
 mod mistakes;
 mod namespaces;
 mod packages;

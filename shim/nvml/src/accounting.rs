@@ -16,7 +16,7 @@ pub unsafe fn pids(
     if !count.is_null() {
         // SAFETY: room as `list::all` says.
         let all = list::all(0, |count, to| unsafe { real(device, count, to) })?;
-        if let Some(share) = share_of(device) {
+        if let Some(share) = share_of(device)? {
             let mine = owners(share);
             let here = |pid: &c_uint| {
                 mine.iter()
@@ -34,7 +34,7 @@ pub unsafe fn pids(
 
 /// The number by which the real library knows a process; `NOT_FOUND` for another tenant's.
 fn known(device: nvmlDevice_t, pid: c_uint) -> Result<c_uint, NvmlError> {
-    match share_of(device) {
+    match share_of(device)? {
         None => Ok(pid),
         Some(share) => {
             let mine = owners(share);

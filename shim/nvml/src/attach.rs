@@ -4,10 +4,12 @@
 //! Next: `ledger/src/attach.rs`, the conversation; then `pids.rs`.
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+};
 use std::os::unix::ffi::OsStrExt;
 
-use driver::nvml::{c_char, c_uint, nvmlDevice_t};
+use driver::nvml::{NvmlError, c_char, c_uint, nvmlDevice_t};
 use driver::run_dir::{self, ATTACH_SOCKET};
 use ledger::slot::Owner;
 use ledger::wire::{ObjectKind, Status, flags};
@@ -63,20 +65,43 @@ impl Share {
 
 /// The shares, for as long as the process lives: an empty list where nothing is to be changed.
 static SHARES: AtomicPtr<Vec<Share>> = AtomicPtr::new(null_mut());
-/// When a daemon that did not answer may be asked again, in seconds of the monotonic clock.
+/// When a node that did not admit this process may be asked again, in seconds of the monotonic clock; and what holds until
+/// then.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+static REFUSED: AtomicBool = AtomicBool::new(false);
 const PAUSE_SECONDS: u64 = 5;
 
+/// What the node said to this process.
+enum Answer {
+    /// For as long as it lives: these shares, and everything where there are none.
+    Settled(Vec<Share>),
+    /// Everything, for now.
+    Open,
+    /// Nothing, for now.
+    Refused,
+}
+
 /// The account's share of `device`, which the real library has accepted; `None` where everything passes through.
-pub fn share_of(device: nvmlDevice_t) -> Option<&'static Share> {
-    let shares = shares()?;
+///
+/// # Errors
+/// `UNKNOWN` where the node refuses this process: its CUDA calls fail, and the whole device is not its to see. It is the
+/// library's own word for what it cannot tell, which every query may give and which tools show as such.
+pub fn share_of(device: nvmlDevice_t) -> Result<Option<&'static Share>, NvmlError> {
+    let Some(shares) = shares() else {
+        return match REFUSED.load(Relaxed) && uuid_text(device).is_some() {
+            true => Err(NvmlError::UNKNOWN),
+            false => Ok(None),
+        };
+    };
     if shares.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let uuid = uuid_of(device)?;
-    shares
-        .iter()
-        .find(|share| share.device == uuid && share.is_shown())
+    let uuid = uuid_text(device).and_then(|text| parse(text.split(|&b| b == 0).next()?));
+    Ok(uuid.and_then(|uuid| {
+        shares
+            .iter()
+            .find(|share| share.device == uuid && share.is_shown())
+    }))
 }
 
 fn shares() -> Option<&'static Vec<Share>> {
@@ -87,7 +112,9 @@ fn shares() -> Option<&'static Vec<Share>> {
     if seconds() < NOT_BEFORE.load(Relaxed) {
         return None;
     }
-    let Some(asked) = ask() else {
+    let asked = ask();
+    let Answer::Settled(asked) = asked else {
+        REFUSED.store(matches!(asked, Answer::Refused), Relaxed);
         NOT_BEFORE.store(seconds() + PAUSE_SECONDS, Relaxed);
         return None;
     };
@@ -106,30 +133,35 @@ fn shares() -> Option<&'static Vec<Share>> {
     }
 }
 
-/// `None` when a daemon should have answered and did not.
-fn ask() -> Option<Vec<Share>> {
+fn ask() -> Answer {
     let Some(run_dir) = run_dir::of_shim() else {
-        return Some(Vec::new());
+        return Answer::Settled(Vec::new());
     };
     let path = run_dir.join(ATTACH_SOCKET);
     let hello = attach::hello(nonce(), flags::OBSERVER);
     let (mut policies, mut accounts) = (Vec::new(), Vec::new());
     let status = attach::ask(path.as_os_str().as_bytes(), &hello, |entry, descriptor| {
         match entry.kind {
-            Some(ObjectKind::Policy) => {
-                policies.extend(View::<Policy>::open(descriptor).map(|p| (entry.device, p)))
-            }
+            Some(ObjectKind::Policy) => match View::<Policy>::open(descriptor) {
+                Ok(policy) => policies.push((entry.device, policy)),
+                Err(_) => return false,
+            },
             Some(ObjectKind::Account) => {
                 let inode = fstat(&descriptor).map_or(0, |about| about.st_ino);
-                accounts
-                    .extend(View::<Account>::open(descriptor).map(|account| (entry.device, account, inode)));
+                match View::<Account>::open(descriptor) {
+                    Ok(account) => accounts.push((entry.device, account, inode)),
+                    Err(_) => return false,
+                }
             }
             _ => {}
         }
         true
-    })?;
-    if status != Status::Admitted {
-        return Some(Vec::new());
+    });
+    match status {
+        Some(Status::Admitted) => {}
+        Some(Status::Unmanaged) => return Answer::Settled(Vec::new()),
+        None if run_dir::absent_may_run(&run_dir) => return Answer::Open,
+        Some(_) | None => return Answer::Refused,
     }
     let share = |(device, account, inode): ([u8; 16], View<Account>, u64)| {
         let at = policies.iter().position(|(other, _)| *other == device)?;
@@ -141,7 +173,10 @@ fn ask() -> Option<Vec<Share>> {
             inode,
         })
     };
-    Some(accounts.into_iter().filter_map(share).collect())
+    match accounts.into_iter().map(share).collect() {
+        Some(shares) => Answer::Settled(shares),
+        None => Answer::Refused,
+    }
 }
 
 /// Tells this query from another program's in the same process; the shim's is another, which the daemon does not mind.
@@ -156,8 +191,8 @@ fn seconds() -> u64 {
     clock_gettime(ClockId::Monotonic).tv_sec as u64
 }
 
-/// The device's UUID as the ledger has it; `None` for a MIG instance, which has another form.
-fn uuid_of(device: nvmlDevice_t) -> Option<[u8; 16]> {
+/// The device's UUID as the real library writes it, NUL included; `None` where it does not know the device.
+fn uuid_text(device: nvmlDevice_t) -> Option<[u8; 96]> {
     type GetUuid = unsafe extern "C" fn(nvmlDevice_t, *mut c_char, c_uint) -> driver::nvml::NvmlResult;
     // SAFETY: the real library's function of this name, or one that only returns an error.
     let get = unsafe {
@@ -168,10 +203,11 @@ fn uuid_of(device: nvmlDevice_t) -> Option<[u8; 16]> {
     let mut text = [0u8; 96];
     // SAFETY: a buffer as long as said.
     unsafe { get(device, text.as_mut_ptr().cast(), text.len() as c_uint) }.ok()?;
-    parse(text.split(|&b| b == 0).next()?)
+    Some(text)
 }
 
-/// `GPU-` and sixteen bytes in hexadecimal, with dashes anywhere between them.
+/// The UUID as the ledger has it: `GPU-` and sixteen bytes in hexadecimal, with dashes anywhere between them. `None` for a
+/// MIG instance, which has another form.
 fn parse(text: &[u8]) -> Option<[u8; 16]> {
     let digits = text.strip_prefix(b"GPU-")?.iter().filter(|&&b| b != b'-');
     let mut digits = digits.map(|&b| (b as char).to_digit(16).map(|digit| digit as u8));

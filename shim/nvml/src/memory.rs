@@ -1,5 +1,7 @@
 //! Memory: the tenant's cap and use, in the same numbers as `cuMemGetInfo` gives.
 
+use core::mem::take;
+
 use driver::nvml::*;
 
 use crate::attach::share_of;
@@ -11,11 +13,14 @@ pub unsafe fn total(
 ) -> NvmlResult {
     // SAFETY: the program's own call.
     unsafe { real(device, memory) }?;
-    if let Some(share) = share_of(device) {
-        // SAFETY: the library just wrote it.
-        let own = unsafe { &mut *memory };
-        (own.free, own.total, own.used) = share.view(own.free, own.total);
-    }
+    // SAFETY: the library just wrote it.
+    let own = unsafe { &mut *memory };
+    // Whoever is to see nothing is left nothing.
+    let (free, total, used) = (take(&mut own.free), take(&mut own.total), take(&mut own.used));
+    (own.free, own.total, own.used) = match share_of(device)? {
+        Some(share) => share.view(free, total),
+        None => (free, total, used),
+    };
     Ok(())
 }
 
@@ -27,11 +32,16 @@ pub unsafe fn total_v2(
 ) -> NvmlResult {
     // SAFETY: the program's own call.
     unsafe { real(device, memory) }?;
-    if let Some(share) = share_of(device) {
-        // SAFETY: the library just wrote it, having checked its version.
-        let own = unsafe { &mut *memory };
-        (own.free, own.total, own.used) = share.view(own.free, own.total);
-        own.reserved = 0;
-    }
+    // SAFETY: the library just wrote it, having checked its version.
+    let own = unsafe { &mut *memory };
+    let (free, total, used) = (take(&mut own.free), take(&mut own.total), take(&mut own.used));
+    let reserved = take(&mut own.reserved);
+    (own.free, own.total, own.used, own.reserved) = match share_of(device)? {
+        Some(share) => {
+            let (free, total, used) = share.view(free, total);
+            (free, total, used, 0)
+        }
+        None => (free, total, used, reserved),
+    };
     Ok(())
 }

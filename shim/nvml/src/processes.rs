@@ -82,7 +82,7 @@ unsafe fn compute<T: Item>(
     if !count.is_null() {
         // SAFETY: the program's device.
         unsafe { accepted(real, device) }?;
-        if let Some(share) = share_of(device) {
+        if let Some(share) = share_of(device)? {
             let list: Vec<T> = own(share)
                 .into_iter()
                 .map(|(pid, bytes)| T::new(pid, bytes))
@@ -108,7 +108,7 @@ unsafe fn filtered<T: Item>(
     if !count.is_null() {
         // SAFETY: the program's device.
         unsafe { accepted(real, device) }?;
-        if let Some(share) = share_of(device) {
+        if let Some(share) = share_of(device)? {
             // SAFETY: room as `list::all` says.
             let list = list::all(T::new(0, 0), |count, to| unsafe { real(device, count, to) })?;
             let mine = owners(share);
@@ -214,7 +214,7 @@ pub unsafe fn details(
         *count = ours.numProcArrayEntries;
         answer
     })?;
-    let Some(share) = share_of(device) else {
+    let Some(share) = share_of(device)? else {
         // SAFETY: the program's own call.
         return unsafe { real(device, list) };
     };

@@ -47,7 +47,7 @@ pub unsafe fn samples(
     if !count.is_null() {
         // SAFETY: room as `list::all` says.
         let all = list::all(empty, |count, to| unsafe { real(device, to, count, since) })?;
-        if let Some(share) = share_of(device) {
+        if let Some(share) = share_of(device)? {
             let mine = own(share, all, |sample| &mut sample.pid)?;
             // SAFETY: the program's pointers, `count` not null.
             return unsafe { list::give(count, to, &mine) };
@@ -92,7 +92,7 @@ pub unsafe fn infos(
         *count = ours.processSamplesCount;
         answer
     })?;
-    let Some(share) = share_of(device) else {
+    let Some(share) = share_of(device)? else {
         // SAFETY: the program's own call.
         return unsafe { real(device, info) };
     };

@@ -10,7 +10,6 @@ pub use objects::Admitted;
 
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Acquire, Release};
-use std::path::Path;
 
 use driver::{CudaError, Driver, StreamApi, run_dir};
 use ledger::wire::Status;
@@ -113,40 +112,7 @@ fn decide() -> u32 {
         }
         Some((Status::Unmanaged, _)) => FREE,
         Some(_) => REFUSED,
-        None if absent_may_run(&run_dir) => FREE,
+        None if run_dir::absent_may_run(&run_dir) => FREE,
         None => REFUSED,
-    }
-}
-
-/// What `[node] absent` says, as the daemon left it beside its socket. Whatever cannot be read means "refuse".
-fn absent_may_run(run_dir: &Path) -> bool {
-    let text = std::fs::read_to_string(run_dir.join(run_dir::ATTACH_POLICY)).unwrap_or_default();
-    may_run(&text)
-}
-
-fn may_run(policy: &str) -> bool {
-    policy.lines().any(|line| {
-        let mut sides = line.splitn(2, '=').map(str::trim);
-        sides.next() == Some("absent") && sides.next() == Some("\"run\"")
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_word_run_lets_a_process_run() {
-        assert!(may_run("absent = \"run\"\n"));
-        assert!(may_run("# comment\nabsent=\"run\""));
-        for refused in [
-            "",
-            "absent = \"refuse\"",
-            "absent = run",
-            "absent = \"runs\"",
-            "# absent = \"run\"",
-        ] {
-            assert!(!may_run(refused), "{refused:?}");
-        }
     }
 }
