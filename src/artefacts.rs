@@ -47,6 +47,11 @@ impl Artefacts {
         self.root.join("lib/libstint.so")
     }
 
+    /// The NVML twin.
+    pub fn nvml_twin(&self) -> PathBuf {
+        self.root.join("lib/libstint-nvml.so")
+    }
+
     /// The shim and the NVML twin as `LD_PRELOAD` is to name them: the loader's `$LIB` finds each program what it can load,
     /// and a loader that knows no `$LIB` (musl's) finds nothing and starts the program as it is.
     pub fn preloads(&self) -> Vec<PathBuf> {

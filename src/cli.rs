@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
 use crate::{
-    completions, config_check, daemon, demo, device, drain, event_lines, load, man, reload, run, set, sim,
-    status, top, why,
+    completions, config_check, daemon, demo, device, drain, event_lines, host, load, man, reload, run, set,
+    sim, status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -62,6 +62,9 @@ pub enum Verb {
     /// The stand-in GPU node
     #[command(subcommand)]
     Sim(sim::Verb),
+    /// Put the shim first in this host's loader cache, for every login and service
+    #[command(subcommand)]
+    Host(host::Verb),
     /// Print what a shell needs to complete this command line
     Completions(completions::Args),
     /// Write the man pages
@@ -130,6 +133,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Reload(args) => reload::main(&args, run_dir.as_deref()),
         Verb::Config(verb) => config_check::main(verb),
         Verb::Sim(verb) => sim::main(verb, run_dir.as_deref()),
+        Verb::Host(verb) => host::main(verb),
         Verb::Completions(args) => completions::main(&args),
         Verb::Man(args) => man::main(&args),
         Verb::Demo(args) => demo::main(args),

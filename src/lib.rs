@@ -18,6 +18,7 @@ pub mod enforce;
 pub mod event_lines;
 pub mod events;
 pub mod exit;
+pub mod host;
 pub mod load;
 pub mod man;
 pub mod output;

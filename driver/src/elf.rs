@@ -112,9 +112,7 @@ fn carries_our_note(read: impl Fn(u64, usize) -> Option<Vec<u8>>) -> Option<bool
         return None;
     }
     let (start, size, count) = (u64_at(&b, 32)?, u16_at(&b, 54)?, u16_at(&b, 56)?);
-    let Some(headers) = read(start, size as usize * count as usize) else {
-        return Some(false);
-    };
+    let headers = read(start, size as usize * count as usize)?; // cut off: the loader refuses it as well
     let mut notes = headers
         .chunks_exact(size.max(1) as usize)
         .filter(|header| u32_at(header, 0) == Some(PT_NOTE))
@@ -188,14 +186,14 @@ mod tests {
                 assert!(object.exports().is_empty());
             }
             if cut >= 64 {
-                assert_eq!(carries_our_note(of(&whole[..cut])), Some(false));
+                assert_eq!(carries_our_note(of(&whole[..cut])), (cut > 1000).then_some(false));
             }
         }
         let mut wild = whole[..4096].to_vec();
         wild[32..48].fill(0xff);
         let object = Object::parse(wild.clone()).unwrap();
         assert!(object.exports().is_empty());
-        assert_eq!(carries_our_note(of(&wild)), Some(false));
+        assert_eq!(carries_our_note(of(&wild)), None);
     }
 
     /// Reads a file held in memory.

@@ -15,7 +15,7 @@ pub mod entry;
 pub mod environment;
 pub mod error;
 pub mod load;
-mod loader_cache;
+pub mod loader_cache;
 pub mod names;
 pub mod nvml;
 pub mod nvml_table;

@@ -11,7 +11,7 @@ const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
 /// The files the cache knows for `soname`, in its order; empty for a cache in another format.
-pub(crate) fn lookup(cache: &[u8], soname: &str) -> Vec<PathBuf> {
+pub fn lookup(cache: &[u8], soname: &str) -> Vec<PathBuf> {
     // An old-format part may precede the new one.
     let Some(start) = cache.windows(MAGIC.len()).position(|window| window == MAGIC) else {
         return Vec::new();

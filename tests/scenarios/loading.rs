@@ -68,7 +68,7 @@ fn a_deeply_bound_plugin_is_capped_and_nothing_waits_for_ever() {
 
 /// A stand-in driver with exactly `names`, in a directory of its own. `beside` is one more C file in it.
 #[track_caller]
-fn profile(directory: &Path, names: impl IntoIterator<Item = String>, beside: Option<&Path>) {
+pub(super) fn profile(directory: &Path, names: impl IntoIterator<Item = String>, beside: Option<&Path>) {
     std::fs::create_dir_all(directory).expect("a directory can be made");
     let list = directory.join("names.txt");
     std::fs::write(&list, names.into_iter().collect::<Vec<_>>().join("\n")).expect("a list can be written");

@@ -7,6 +7,7 @@ mod deaths;
 mod demo;
 mod devices;
 mod harmless;
+mod host;
 mod instants;
 mod loading;
 mod lookers;
