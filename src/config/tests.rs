@@ -1,6 +1,7 @@
 //! The quota file as people write it, right and wrong.
 
 mod corpus;
+mod document;
 
 use super::units::{Bytes, Memory};
 use super::*;

@@ -136,6 +136,12 @@ impl Node {
         self.daemon = None;
     }
 
+    /// The daemon's process id.
+    #[track_caller]
+    pub fn daemon_pid(&self) -> u32 {
+        self.daemon.as_ref().expect("the daemon runs").pid()
+    }
+
     /// The run directory.
     pub fn directory(&self) -> &Path {
         &self.directory

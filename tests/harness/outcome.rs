@@ -87,6 +87,11 @@ pub fn run(command: &mut Command) -> Outcome {
 }
 
 impl Running {
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Everything it wrote if it has ended by itself already.
     pub fn ended(&mut self) -> Option<Outcome> {
         let status = self.child.try_wait().ok().flatten()?;

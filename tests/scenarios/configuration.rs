@@ -1,11 +1,11 @@
-//! The quota file as its administrator meets it: `stint config check`.
+//! The quota file as its administrator meets it: `stint config check`, and a reload under programs at work.
 
 use std::fs;
 
 use serde_json::Value;
 
 use super::*;
-use crate::harness::{node::Setup, outcome::run, root};
+use crate::harness::{node::Setup, outcome::run, root, wait::until};
 
 fn check(node: &Node, words: &[&str]) -> crate::harness::outcome::Outcome {
     run(node
@@ -88,4 +88,74 @@ fn config_check_reads_files_and_drop_ins_together_as_the_daemon_does() {
             .starts_with("stint: absent.toml: cannot be read: No such file"),
         "{absent:?}"
     );
+}
+
+/// Replaces the node's quota file as an editor does.
+fn replace(node: &Node, quota: &str) {
+    let next = node.directory().join("stint.toml~");
+    fs::write(&next, quota).expect("a file can be written");
+    fs::rename(next, node.directory().join("stint.toml")).expect("a file can be renamed");
+}
+
+#[test]
+fn changing_a_limit_needs_neither_a_restart_nor_a_deletion() {
+    let node = Node::start(Setup::cap("1GiB"));
+    let mut session = client(&node);
+    assert_eq!(session.error(&format!("alloc {}", 640 * MIB)), 0);
+    replace(&node, &Setup::cap("512MiB").quota);
+    let reloaded = run(&mut node.stint(&["reload"])).success();
+    assert!(
+        reloaded.stdout.contains("defaults.memory.burst: 1GiB → 512MiB\n"),
+        "{reloaded:?}"
+    );
+    assert_eq!(
+        session.error(&format!("alloc {}", 2 * MIB)),
+        OUT_OF_MEMORY,
+        "more is held than the new cap"
+    );
+    assert_eq!(free(&mut session), 0);
+    assert!(node.used(0) >= 640 * MIB, "what was held is taken from nobody");
+    replace(&node, &Setup::cap("2GiB").quota);
+    until("the new cap is in force", || {
+        (free(&mut session) > 1024 * MIB).then_some(())
+    });
+    assert_eq!(session.error(&format!("alloc {}", 1024 * MIB)), 0);
+    assert_eq!(session.close(), 0);
+}
+
+#[test]
+fn a_hangup_with_a_broken_file_changes_nothing_and_says_which_line() {
+    let node = Node::start(Setup::cap("1GiB"));
+    let mut session = client(&node);
+    let before = free(&mut session);
+    replace(&node, "[defaults]\nmemory = \"12 GiB\"\n");
+    run(std::process::Command::new("kill").args(["-HUP", &node.daemon_pid().to_string()])).success();
+    // The file was noticed by itself as well: what counts here is what the signal gave.
+    let told = || {
+        let of_the_signal = |event: &Value| event["detail"]["cause"] == "SIGHUP";
+        let mut events = node.events().into_iter().filter(of_the_signal);
+        events.next_back().map(|event| event["detail"].clone())
+    };
+    let line = until("the mistake is an event", || {
+        Some(told()?["errors"][0].as_str()?.to_owned())
+    });
+    assert!(
+        line.ends_with("stint.toml:2:10: `12 GiB` has a space inside: write `12GiB`"),
+        "{line}"
+    );
+    let refused = run(&mut node.stint(&["reload"]));
+    assert_eq!(refused.code, 78, "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("stint.toml:2:10: `12 GiB` has a space inside"),
+        "{refused:?}"
+    );
+    assert_eq!(free(&mut session), before);
+    replace(&node, &Setup::cap("2GiB").quota);
+    run(std::process::Command::new("kill").args(["-HUP", &node.daemon_pid().to_string()])).success();
+    until("the signal has it read again", || {
+        told()?["changed"].as_array().map(|_| ())
+    });
+    assert!(free(&mut session) > before);
 }

@@ -143,7 +143,10 @@ impl File<'_> {
             if text.is_empty() || text.contains(char::is_control) {
                 return Err(format!("`{text}` is no pattern: write for example \"*\""));
             }
-            glob::Pattern::new(text).map_err(|error| format!("`{text}` is no pattern: {}", error.msg))?;
+            glob::Pattern::new(text).map_err(|error| {
+                let what = "`*`, `?`, `[ab]` and, for whole parts of a path, `**` have a meaning";
+                format!("`{text}` is no pattern ({}): {what}", error.msg)
+            })?;
             more(text).map(|()| text.to_string())
         })
     }
