@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
 use crate::{
-    completions, config_check, daemon, demo, device, drain, event_lines, host, load, man, reload, run, set,
-    sim, status, top, why,
+    completions, config_check, daemon, demo, device, drain, event_lines, host, keeper, load, man, reload,
+    run, set, sim, status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -73,6 +73,9 @@ pub enum Verb {
     /// The private node of one `run`
     #[command(hide = true)]
     PrivateNode(run::PrivateNodeArgs),
+    /// Holds the descriptors of clients' memory accounts while no daemon runs
+    #[command(hide = true)]
+    Keeper(keeper::Args),
     /// The daemon's child that talks to NVML and CUDA
     #[command(hide = true)]
     Device(device::worker::Args),
@@ -122,6 +125,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Run(args) => run::main(args, run_dir.as_deref()),
         Verb::PrivateNode(args) => run::private_node(args, run_dir.as_deref()),
         Verb::Daemon(args) => daemon::run(args, run_dir),
+        Verb::Keeper(args) => keeper::main(args, run_dir),
         Verb::Device(args) => device::worker::run(&args),
         Verb::Status(args) => status::main(args, run_dir.as_deref()),
         Verb::Top(args) => top::main(args, run_dir.as_deref()),

@@ -3,22 +3,30 @@
 
 mod accounts;
 mod admit;
+mod adopt;
 mod answer;
 mod callers;
-mod client_list;
 mod core;
 mod drain;
 mod groups;
 mod hear;
+mod inheritance;
+mod mend;
+mod notify;
 mod parked;
 mod peers;
 mod quota_files;
 mod reclaim;
+mod record;
 mod regrant;
 mod reload;
+mod remember;
 mod run_dir;
 mod set;
 mod sockets;
+mod sources;
+mod step;
+mod store;
 mod watch;
 mod why;
 
@@ -39,8 +47,10 @@ use crate::config::{Config, Problems};
 use crate::device::Inventory;
 use crate::device::child::{Libraries, Supervisor, measure_contexts};
 use crate::exit::{Exit, Failure};
+pub use notify::OWN_VARIABLES;
 pub use quota_files::QuotaFiles;
 pub use reload::Quota;
+pub use store::Keeping;
 
 /// What a daemon is to run.
 #[derive(Debug, Clone)]
@@ -55,7 +65,13 @@ pub struct Options {
     /// Where names of users come from.
     pub users: fn() -> std::io::Result<Users>,
     pub sabotage: Sabotage,
+    /// Where the accounts' descriptors are while no daemon runs.
+    pub keeping: Keeping,
 }
+
+/// Written to a daemon's stop socket: ends it for good, or as if it were killed. Anything else ends it for another to come.
+const FOR_GOOD: u8 = b'.';
+const CRASH: u8 = b'!';
 
 /// Where the devices are known from.
 #[derive(Debug, Clone)]
@@ -75,6 +91,8 @@ pub struct Sabotage {
     pub reclaim: bool,
     /// A refusal of one account closes all others.
     pub isolation: bool,
+    /// What an earlier daemon left is not taken over.
+    pub adoption: bool,
 }
 
 impl Options {
@@ -131,11 +149,12 @@ impl Options {
             peer_identity,
             users: Users::of_host,
             sabotage,
+            keeping: Keeping::Nowhere,
         }
     }
 }
 
-/// A running daemon. Dropped, it stops; its clients go on with what they have.
+/// A running daemon. Dropped, it ends for good; its clients go on with what they have.
 #[derive(Debug)]
 pub struct Daemon {
     run_dir: PathBuf,
@@ -190,9 +209,15 @@ impl Daemon {
         &self.run_dir
     }
 
-    /// Ends the daemon and waits for it.
+    /// Ends the daemon and waits for it. What is kept of its accounts is there for the next one.
     pub fn stop(mut self) -> Result<(), Failure> {
-        self.tell();
+        self.tell(0);
+        self.join()
+    }
+
+    /// Ends the daemon where it is, without a last word to anybody, as a kill would.
+    pub fn crash(mut self) -> Result<(), Failure> {
+        self.tell(CRASH);
         self.join()
     }
 
@@ -201,8 +226,8 @@ impl Daemon {
         self.join()
     }
 
-    fn tell(&self) {
-        let _ = (&self.stop).write(&[0]); // full, or nobody there: it was told already
+    fn tell(&self, how: u8) {
+        let _ = (&self.stop).write(&[how]); // full, or nobody there: it was told already
     }
 
     fn join(&mut self) -> Result<(), Failure> {
@@ -219,7 +244,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        self.tell();
+        self.tell(FOR_GOOD);
         if let Err(failure) = self.join() {
             tracing::error!("{failure}");
         }
@@ -252,6 +277,7 @@ pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     let config = quota.config().map_err(Failure::bad_config)?;
     let run_dir = run_dir.unwrap_or_else(driver::run_dir::default_for_user);
     let mut options = Options::of(args.driver, &run_dir, args.devices.as_deref(), config)?;
+    options.keeping = Keeping::Outside;
     options.quota = Some(quota);
     raise_descriptor_limit();
     let daemon = Daemon::start(options)?;
@@ -283,7 +309,7 @@ fn log_to_stderr() {
 }
 
 /// One descriptor per client and six per account and device: the usual 1024 would not do.
-fn raise_descriptor_limit() {
+pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -19,6 +19,7 @@ pub mod event_lines;
 pub mod events;
 pub mod exit;
 pub mod host;
+pub mod keeper;
 pub mod load;
 pub mod man;
 pub mod output;

@@ -194,6 +194,10 @@ impl NodeState {
                 Vec::new()
             }
             Event::Admitted { id, client } => self.admit(id, client, now),
+            Event::Adopted { id, client } => {
+                self.clients.insert(id, client);
+                Vec::new()
+            }
             Event::Denied {
                 pid,
                 user,

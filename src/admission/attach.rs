@@ -35,6 +35,7 @@ pub enum PeerIdentity {
 /// A peer that said hello, and the process it is.
 #[derive(Debug)]
 pub struct Greeted {
+    /// Its protocol is the version to answer in.
     pub hello: Hello,
     pub pidfd: OwnedFd,
     pub pid: u32,
@@ -123,13 +124,15 @@ impl Attach {
             Err(Errno::AGAIN | Errno::INTR) => return Step::Wait,
             Err(_) => return Step::Close,
         };
-        let hello = match Hello::decode(&bytes[..length]) {
+        let mut hello = match Hello::decode(&bytes[..length]) {
             Ok(hello) => hello,
             Err(WireError::Protocol(theirs)) => return Step::Refuse(theirs, Status::Protocol),
             Err(_) => return Step::Close,
         };
-        if answer_in(hello.protocol).is_none() {
-            return Step::Refuse(PROTOCOL, Status::Protocol);
+        // What follows is in a version both understand.
+        match answer_in(hello.protocol) {
+            Some(protocol) => hello.protocol = protocol,
+            None => return Step::Refuse(PROTOCOL, Status::Protocol),
         }
         let Some(peer) = Credentials::of(&self.socket) else {
             return Step::Refuse(hello.protocol, Status::Identity);

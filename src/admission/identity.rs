@@ -50,7 +50,7 @@ pub struct InJob {
 }
 
 /// Where a process belongs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     pub tenant: String,
     pub account: String,

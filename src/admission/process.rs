@@ -148,6 +148,12 @@ fn parse_status(text: &str) -> Option<(u32, Vec<u32>)> {
     Some((user, groups))
 }
 
+/// The processes there are now, by their numbers.
+pub fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// Whether the process maps one of the files `inodes`, told by device and inode. `None`: we may not look, or it has gone.
 pub fn maps_any(pid: u32, inodes: &[(u64, u64)]) -> Option<bool> {
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::units::{Memory, Ratio};
 
@@ -20,7 +20,7 @@ pub enum Per {
 }
 
 /// Memory of one account on one device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryRule {
     /// Never lent to others; `None`: nothing is guaranteed.
     pub guaranteed: Option<Memory>,

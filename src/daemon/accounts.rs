@@ -2,9 +2,9 @@
 //! account takes from the whole.
 
 use super::core::Core;
+use super::step::step;
 use crate::admission::identity::Place;
 use crate::config::DEFAULT_TENANT;
-use crate::enforce::Grant;
 use crate::exit::Failure;
 use crate::state::{Event, Granted, Overcommitted};
 
@@ -12,6 +12,9 @@ impl Core {
     /// Makes sure the account of `place` exists and what it is guaranteed is there. The message says why not.
     pub fn ensure_open(&mut self, place: &Place) -> Result<(), Failure> {
         let account = &place.account;
+        if let Some(why) = self.ledgers.why_closed(account) {
+            return Err(Failure::failed(format!("account {account} admits nobody: {why}")));
+        }
         if self.state.is_active(account) {
             return Ok(());
         }
@@ -25,17 +28,15 @@ impl Core {
         if self.ledgers.contains(account) {
             return Ok(());
         }
-        let grant = |(device, granted): (usize, &Granted)| Grant {
-            uuid: self.uuids[device],
-            cap_bytes: if self.sabotage.caps {
-                self.state.usable(device)
-            } else {
-                granted.cap_bytes
-            },
-            context_bytes: self.contexts[device],
-        };
-        let grants: Vec<Grant> = granted.iter().enumerate().map(grant).collect();
+        step("open: objects");
+        let grants = self.ledger_grants(&granted);
         self.ledgers.open(account, &grants).map_err(Failure::failed)?;
+        // Kept first: what the record names, the next daemon expects to find.
+        self.keep(account);
+        if let Err(failure) = self.record_account(place) {
+            self.ledgers.close(account);
+            return Err(failure);
+        }
         self.grants.insert(account.clone(), granted.clone());
         self.places.insert(account.clone(), place.clone());
         self.apply(Event::Opened {
@@ -64,7 +65,8 @@ impl Core {
             .places
             .values()
             .any(|part| part.carved_from.as_deref() == Some(account));
-        if !place.passing || has_parts || self.state.is_active(account) {
+        let remains = !place.passing && self.ledgers.why_closed(account).is_none();
+        if remains || has_parts || self.state.is_active(account) {
             return;
         }
         self.close(account);
@@ -74,6 +76,7 @@ impl Core {
     pub fn close(&mut self, account: &str) {
         let place = self.places.remove(account);
         self.grants.remove(account);
+        self.forget_account(account);
         self.ledgers.close(account);
         self.apply(Event::Closed {
             account: account.into(),
@@ -90,9 +93,13 @@ impl Core {
         }
         if place.passing {
             // What was set for it was set for as long as it is.
+            let before = self.overrides.clone();
             self.overrides.forget(account);
             if !self.config.tenants.contains_key(&place.tenant) && place.tenant != DEFAULT_TENANT {
                 self.overrides.forget(&place.tenant);
+            }
+            if self.overrides != before {
+                self.record_overrides();
             }
         }
         if let Some(whole) = place.carved_from {

@@ -9,6 +9,7 @@ use ledger::wire::{Hello, Status, flags};
 use super::core::{Core, Seat};
 use super::peers::Unidentified;
 use super::sockets;
+use super::step::step;
 use crate::admission::attach::{Attach, Greeted, Step};
 use crate::admission::identity::{Belongs, Place, Verdict, place_of};
 use crate::admission::process;
@@ -103,11 +104,6 @@ impl Core {
         let Verdict { belongs, notes } = place_of(&self.config, &self.launches, &peer, SystemTime::now());
         self.note(notes);
         let place = match belongs {
-            _ if !self.predecessors.is_empty() => Err(Denied {
-                status: Status::Predecessor,
-                reason: "predecessor",
-                message: self.why_nobody_is_admitted(),
-            }),
             Belongs::To(place) => Ok(place),
             Belongs::Unmanaged => {
                 // Seen among those that are nobody's clients once it holds a device.
@@ -139,6 +135,7 @@ impl Core {
             };
             self.seat(&hello, owner, image, place, &user, greeted.pidfd)
         });
+        step("admit: reply");
         let sent = match seated {
             Ok((account, slot)) => match self.ledgers.objects(&account, slot) {
                 Some((entries, fds)) => attach.reply(hello.protocol, Status::Admitted, &entries, &fds),
@@ -162,6 +159,7 @@ impl Core {
             // It has gone, or will try again; its end is seen by its descriptor.
             tracing::debug!(pid, %error, "no reply could be sent");
         }
+        step("admit: replied");
     }
 
     /// Refuses a process whose user cannot be told.
@@ -199,9 +197,14 @@ impl Core {
             self.leave_if_executed(id);
         }
         self.reap();
+        let closed = self.ledgers.why_closed(&place.account).is_some();
         self.ensure_open(&place).map_err(|failure| Denied {
-            status: Status::Denied,
-            reason: "guarantee",
+            status: if closed {
+                Status::Predecessor
+            } else {
+                Status::Denied
+            },
+            reason: if closed { "predecessor" } else { "guarantee" },
             message: failure.message,
         })?;
         let account = place.account;
@@ -213,7 +216,7 @@ impl Core {
             reason,
             message,
         };
-        let slot = self.ledgers.claim(&account, &owner).map_err(|error| Denied {
+        let no_slot = |error: EnforceError| Denied {
             status: if matches!(error, EnforceError::NoSlot { .. }) {
                 Status::NoSlot
             } else {
@@ -221,7 +224,17 @@ impl Core {
             },
             reason: "slot",
             message: error.to_string(),
-        })?;
+        };
+        let slot = self.ledgers.free_slot(&account).map_err(no_slot)?;
+        // Recorded before the slot is its own: from the reply on it may hold memory.
+        let key = self
+            .record_client(&account, slot, &owner, image, user)
+            .map_err(|error| failed("record", error))?;
+        if let Err(error) = self.ledgers.claim(&account, slot, &owner) {
+            self.record.remove(key);
+            return Err(no_slot(error));
+        }
+        step("admit: claimed");
         let seat = Seat {
             owner,
             account: account.clone(),
@@ -236,14 +249,6 @@ impl Core {
         let client = Client::new(identity, &account, slot, command, user.into());
         self.seats.insert(id, seat);
         self.apply(Event::Admitted { id, client });
-        // Listed before the reply: from then on it may hold memory.
-        if let Err(error) = self.client_list.add(identity) {
-            self.unseat(id);
-            return Err(failed(
-                "list",
-                format!("the list of clients cannot be written: {error}"),
-            ));
-        }
         if let Err(error) = self.watch(identity, pidfd) {
             self.unseat(id);
             return Err(failed("watch", format!("its end cannot be watched: {error}")));

@@ -5,8 +5,10 @@ use std::time::{Instant, SystemTime};
 use serde::Serialize;
 
 use super::callers::Caller;
-use super::core::{Core, mind_unsent};
+use super::core::Core;
 use super::parked::Turned;
+use super::record::Key;
+use super::sources::mind_unsent;
 use crate::admission::admin::{Admin, Over};
 use crate::admission::identity::{Place, not_in_force, place_of, place_of_launch};
 use crate::config::units::{Bytes, Memory};
@@ -89,9 +91,6 @@ impl Core {
     /// Makes the caller the head of a launch.
     pub fn launch(&mut self, admin: &Admin, asked: &Launch) -> Result<Launched, Turned> {
         self.reap();
-        if !self.predecessors.is_empty() {
-            return Err(Failure::failed(self.why_nobody_is_admitted()).into());
-        }
         let caller = self.caller(admin)?;
         Ok(self.launch_of(caller, asked)?)
     }
@@ -129,6 +128,10 @@ impl Core {
         }
         self.watch(head, pidfd)
             .map_err(|error| Failure::failed(format!("pid {pid}: {error}")))?;
+        if let Err(error) = self.record.put(Key::Launch(head), &place) {
+            self.settle(&place.account);
+            return Err(Failure::failed(error));
+        }
         self.launches.add(head, place.clone());
         self.count_launches(&place.account);
         for key in later {

@@ -1,10 +1,11 @@
-//! The event loop: one thread that never waits for anybody but the kernel. Deaths come first in every round, so that what
-//! the dead held is back before anybody is admitted (`reclaim.rs`); then hellos (`admit.rs`), requests (`answer.rs`),
-//! rings of doorbells, and what the device child says (`hear.rs`).
+//! The event loop: one thread that never waits for anybody but the kernel. First of all it takes over what an earlier daemon
+//! left (`adopt.rs`). Deaths come first in every round, so that what the dead held is back before anybody is admitted
+//! (`reclaim.rs`); then hellos (`admit.rs`), requests (`answer.rs`), rings of doorbells, and what the device child says
+//! (`hear.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,11 +13,18 @@ use ledger::{Owner, SlotIndex};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
-use super::client_list::ClientList;
+use super::notify::Notifier;
 use super::parked::Parked;
+use super::record::Record;
 use super::reload::Minding;
 use super::run_dir::RunDir;
-use super::{Options, Sabotage, sockets};
+use super::sources::{
+    ADMIN, ATTACH, BELL, DEVICE, FIRST_CONNECTION, GROUPS, HANGUP, KEEPER, LIVES, NAMES, QUOTA, STOP,
+    mind_unsent,
+};
+use super::store::Keeping;
+use super::store::Store;
+use super::{CRASH, FOR_GOOD, Options, Sabotage, sockets};
 use crate::admission::admin::Admin;
 use crate::admission::attach::{Attach, PeerIdentity};
 use crate::admission::identity::{Authority, Launches, Place};
@@ -36,19 +44,6 @@ use crate::state::{About, ClientId, Event, Granted, NodeState, Overrides};
 const TICK: Duration = Duration::from_secs(1);
 /// Time until a recovery that somebody disturbed is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-
-/// What a round of the loop can be woken by; connections have numbers from [`FIRST_CONNECTION`].
-const ATTACH: u64 = 0;
-const ADMIN: u64 = 1;
-const BELL: u64 = 2;
-const LIVES: u64 = 3;
-const DEVICE: u64 = 4;
-const STOP: u64 = 5;
-const NAMES: u64 = 8;
-const GROUPS: u64 = 9;
-pub(super) const QUOTA: u64 = 7;
-pub(super) const HANGUP: u64 = 10;
-pub(super) const FIRST_CONNECTION: u64 = 16;
 
 /// A client as the daemon holds it.
 #[derive(Debug, Clone)]
@@ -99,9 +94,9 @@ pub(super) struct Core {
     pub overrides: Overrides,
     pub seats: BTreeMap<ClientId, Seat>,
     pub next_client: u64,
-    pub client_list: ClientList,
-    /// Clients of a daemon before this one that still live: while there are any, nobody is admitted.
-    pub predecessors: BTreeSet<Identity>,
+    pub record: Record,
+    pub store: Store,
+    pub notifier: Notifier,
 
     /// Every process whose end matters, its descriptor in `lives` under its place here.
     pub watched: BTreeMap<u64, (Identity, OwnedFd)>,
@@ -115,8 +110,10 @@ pub(super) struct Core {
     pub bell: Listener,
     pub device: Option<Supervisor>,
     pub minding: Minding,
-    stop: UnixStream,
+    pub stop: UnixStream,
     pub run_dir: RunDir,
+    /// Why the run directory cannot be made anew.
+    pub unmended: Option<String>,
 }
 
 impl Core {
@@ -142,8 +139,10 @@ impl Core {
         run_dir
             .write_policy(options.config.node.absent)
             .map_err(Failure::failed)?;
-        let list = run_dir.clients.try_clone().and_then(ClientList::take_over);
-        let (client_list, left) = list.map_err(|error| failed("the list of clients", error))?;
+        let record = Record::take_over(&run_dir.record());
+        let (record, condition) =
+            record.map_err(|error| failed(&run_dir.record().display().to_string(), error))?;
+        let (store, left, wrong) = Store::open(options.keeping, &options.run_dir);
         let group = trusted_group();
         let attach_listener = sockets::attach(&run_dir.attach_socket())
             .map_err(|error| failed(&run_dir.attach_socket().display().to_string(), error))?;
@@ -189,8 +188,9 @@ impl Core {
             overrides: Overrides::default(),
             seats: BTreeMap::new(),
             next_client: 1,
-            client_list,
-            predecessors: BTreeSet::new(),
+            record,
+            store,
+            notifier: Notifier::new(options.keeping == Keeping::Outside),
             watched: BTreeMap::new(),
             lives: new_epoll()?,
             attaches: BTreeMap::new(),
@@ -204,53 +204,35 @@ impl Core {
             minding: Minding::new(options.quota),
             stop,
             run_dir,
+            unmended: None,
         };
         core.listen().map_err(|error| failed("epoll", error.into()))?;
-        core.remember_predecessors(left);
+        if let Some(what) = wrong {
+            core.apply(Event::Fault { what });
+        }
+        if core.sabotage.adoption {
+            core.record.clear();
+        } else {
+            core.adopt(&condition, left);
+        }
         core.say_what_is_not_in_force();
         Ok(core)
-    }
-
-    fn listen(&self) -> rustix::io::Result<()> {
-        let readable = epoll::EventFlags::IN;
-        let add = |source: &dyn AsFd, token| {
-            epoll::add(
-                &self.epoll,
-                source.as_fd(),
-                epoll::EventData::new_u64(token),
-                readable,
-            )
-        };
-        add(&self.attach_listener, ATTACH)?;
-        add(&self.admin_listener, ADMIN)?;
-        add(&self.bell.ready(), BELL)?;
-        add(&self.lives, LIVES)?;
-        add(&self.stop, STOP)?;
-        add(&self.users.ready(), NAMES)?;
-        add(&self.groups.ready(), GROUPS)?;
-        self.listen_to_device();
-        Ok(())
-    }
-
-    fn listen_to_device(&self) {
-        let Some(socket) = self.device.as_ref().and_then(Supervisor::socket) else {
-            return;
-        };
-        let data = epoll::EventData::new_u64(DEVICE);
-        if let Err(error) = epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN) {
-            tracing::error!(%error, "the device child cannot be listened to");
-        }
     }
 
     /// Runs until told to stop.
     pub fn run(&mut self) -> Result<(), Failure> {
         let mut woken = Vec::with_capacity(256);
         let mut next_tick = Instant::now();
+        let tick = self
+            .notifier
+            .patience()
+            .map_or(TICK, |patience| patience.min(TICK));
+        self.notifier.ready(self.in_a_line());
         loop {
             let now = Instant::now();
             if now >= next_tick {
                 self.tick(now);
-                next_tick = now + TICK;
+                next_tick = now + tick;
             }
             let pending = !self.sabotage.reclaim && self.seats.values().any(|seat| seat.going.is_some());
             let nap = if pending {
@@ -274,10 +256,8 @@ impl Core {
                 .collect();
             for token in tokens {
                 match token {
-                    STOP => {
-                        self.run_dir.remove_sockets();
-                        return Ok(());
-                    }
+                    STOP => return self.end(),
+                    KEEPER => self.replace_keeper(),
                     ATTACH => self.accept_attaches(),
                     ADMIN => self.accept_admins(),
                     BELL => self.answer_bells(),
@@ -294,6 +274,20 @@ impl Core {
         }
     }
 
+    /// Ends because somebody wants it. Clients go on, and so do their descriptors where they are kept.
+    fn end(&mut self) -> Result<(), Failure> {
+        let mut how = [0; 1];
+        let crash = matches!(self.stop.read(&mut how), Ok(1)) && how == [CRASH];
+        if !crash {
+            self.notifier.stopping();
+            self.run_dir.remove_sockets();
+        }
+        if how == [FOR_GOOD] {
+            self.store.end();
+        }
+        Ok(())
+    }
+
     fn tick(&mut self, now: Instant) {
         let overdue = |(token, attach): (&u64, &Attach)| attach.overdue(now).then_some(*token);
         let silent: Vec<u64> = self.attaches.iter().filter_map(overdue).collect();
@@ -308,6 +302,12 @@ impl Core {
         self.end_settings(SystemTime::now());
         self.read_ledgers();
         self.close_devices();
+        self.mend_run_dir();
+        if self.store.is_lost() {
+            self.replace_keeper();
+        }
+        let line = self.in_a_line();
+        self.notifier.alive(now, || line);
         if let Some(device) = &mut self.device {
             let (said, restarted) = device.tick(now);
             if restarted {
@@ -357,17 +357,9 @@ impl Core {
         }
     }
 
-    /// Puts a connection's socket into the loop and returns its number.
-    pub fn enroll(&mut self, socket: impl AsFd) -> rustix::io::Result<u64> {
-        let token = self.next_token;
-        self.next_token += 1;
-        epoll::add(
-            &self.epoll,
-            socket,
-            epoll::EventData::new_u64(token),
-            epoll::EventFlags::IN,
-        )?;
-        Ok(token)
+    /// How the node is, for `systemctl status`.
+    pub fn in_a_line(&self) -> String {
+        format!("{} clients in {} accounts", self.seats.len(), self.places.len())
     }
 
     fn say_what_is_not_in_force(&mut self) {
@@ -376,20 +368,6 @@ impl Core {
                 message: problem.to_string(),
             });
         }
-    }
-}
-
-/// Asks to be woken when a caller reads, exactly as long as something is kept for it.
-pub(super) fn mind_unsent(loop_epoll: &OwnedFd, token: u64, admin: &Admin) {
-    let mut flags = epoll::EventFlags::IN;
-    flags.set(epoll::EventFlags::OUT, admin.has_unsent());
-    if let Err(error) = epoll::modify(
-        loop_epoll,
-        admin.socket(),
-        epoll::EventData::new_u64(token),
-        flags,
-    ) {
-        tracing::warn!(%error, "a caller cannot be listened to");
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::callers::Caller;
 use super::core::{Core, Seat};
+use super::record::Key;
 use crate::admission::admin::Admin;
 use crate::admission::identity::Peer;
 use crate::admission::process::Identity;
@@ -41,6 +42,12 @@ impl Core {
                 _ => self.state.drains.open(uuid.as_deref()),
             };
             if changed {
+                // What cannot be recorded holds until the next daemon.
+                if let Err(error) = self.record.put(Key::Drains, &self.state.drains) {
+                    self.apply(Event::Fault {
+                        what: error.to_string(),
+                    });
+                }
                 let (device, closed) = (place, asked.action == Action::Close);
                 self.apply(Event::Drained { device, closed, by });
             }

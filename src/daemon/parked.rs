@@ -6,8 +6,9 @@ use std::time::Instant;
 use rustix::event::epoll;
 
 use super::answer::refused;
-use super::core::{Core, mind_unsent};
+use super::core::Core;
 use super::peers::Unidentified;
+use super::sources::mind_unsent;
 use crate::admission::attach::{Attach, Greeted, PATIENCE};
 use crate::exit::Failure;
 use crate::protocol::{Answer, Launched};

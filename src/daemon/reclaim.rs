@@ -1,10 +1,13 @@
-//! What ends: clients whose process ended or executed another program, heads of launches, a predecessor's clients.
+//! What ends: clients whose process ended or executed another program, and heads of launches.
 
 use std::os::fd::OwnedFd;
 
 use rustix::event::{Timespec, epoll};
 
-use super::core::{Core, FIRST_CONNECTION};
+use super::core::Core;
+use super::record::Key;
+use super::sources::FIRST_CONNECTION;
+use super::step::step;
 use crate::admission::process::{self, Identity};
 use crate::state::{ClientId, Event};
 
@@ -56,18 +59,11 @@ impl Core {
     }
 
     fn ended(&mut self, identity: Identity) {
-        if self.predecessors.remove(&identity) {
-            self.unlist(identity);
-            if self.predecessors.is_empty() {
-                self.apply(Event::State {
-                    what: "the last client of the former daemon has ended".into(),
-                });
-            }
-        }
         for seat in self.seats.values_mut().filter(|seat| seat.identity() == identity) {
             seat.going = Some("ended");
         }
         if let Some(place) = self.launches.remove(identity) {
+            self.record.remove(Key::Launch(identity));
             self.count_launches(&place.account);
             self.settle(&place.account);
         }
@@ -85,6 +81,7 @@ impl Core {
             .collect();
         for (id, seat, why) in going {
             let mut posted = Vec::new();
+            step("reclaim: vacate");
             let vacated = self.ledgers.vacate(&seat.account, seat.slot, &mut posted);
             self.take_posted(&seat.account, &mut posted);
             match vacated {
@@ -97,23 +94,13 @@ impl Core {
                         corrupt: vacated.corrupt,
                     });
                     self.seats.remove(&id);
-                    if self
-                        .seats
-                        .values()
-                        .all(|other| other.identity() != seat.identity())
-                    {
-                        self.unlist(seat.identity());
+                    if let Some(number) = self.ledgers.number(&seat.account) {
+                        self.record.remove(Key::Client(number, seat.slot));
                     }
                     self.settle(&seat.account);
                 }
                 Err(error) => tracing::debug!(%error, "recovery is tried again"),
             }
-        }
-    }
-
-    fn unlist(&mut self, identity: Identity) {
-        if let Err(error) = self.client_list.remove(identity) {
-            tracing::error!(%error, "the list of clients cannot be written");
         }
     }
 
@@ -136,40 +123,14 @@ impl Core {
     pub fn leave_if_executed(&mut self, id: ClientId) {
         let Some(seat) = self.seats.get(&id) else { return };
         let inodes = self.ledgers.inodes(&seat.account);
-        if process::maps_any(seat.owner.pid, &inodes) == Some(false)
-            && let Some(seat) = self.seats.get_mut(&id)
-        {
+        let gone = if inodes.is_empty() {
+            // Its objects are lost: all there is to go by is what the process looks like.
+            process::stat(seat.owner.pid).is_some_and(|stat| stat.image != seat.image)
+        } else {
+            process::maps_any(seat.owner.pid, &inodes) == Some(false)
+        };
+        if gone && let Some(seat) = self.seats.get_mut(&id) {
             seat.going = Some("executed another program");
         }
-    }
-
-    /// Refuses to admit anybody while clients live whose charges only the former daemon knew.
-    pub fn remember_predecessors(&mut self, left: Vec<Identity>) {
-        for identity in left {
-            match process::open(identity) {
-                Some(pidfd) => match self.watch(identity, pidfd) {
-                    Ok(()) => drop(self.predecessors.insert(identity)),
-                    Err(error) => tracing::error!(%error, pid = identity.pid, "its end cannot be watched"),
-                },
-                None => self.unlist(identity),
-            }
-        }
-        if !self.predecessors.is_empty() {
-            let what = self.why_nobody_is_admitted();
-            self.apply(Event::Fault { what });
-        }
-    }
-
-    /// One sentence naming the living.
-    pub fn why_nobody_is_admitted(&self) -> String {
-        let pids: Vec<String> = self
-            .predecessors
-            .iter()
-            .map(|identity| identity.pid.to_string())
-            .collect();
-        format!(
-            "nobody is admitted until the clients of the former daemon have ended (pid {}): it alone knew what they hold",
-            pids.join(", ")
-        )
     }
 }

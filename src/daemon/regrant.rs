@@ -61,34 +61,31 @@ impl Core {
     /// What every open account is to have now.
     pub fn wanted(&self) -> BTreeMap<String, Vec<Granted>> {
         let mut wanted = BTreeMap::new();
-        for (account, place) in self
-            .places
-            .iter()
-            .filter(|(_, place)| place.carved_from.is_none())
-        {
-            let mut left = self.grants_of(place);
-            // Parts have what they asked for as far as the whole goes; the whole has the rest.
-            let parts = self
-                .places
-                .values()
-                .filter(|part| part.carved_from.as_ref() == Some(account));
-            for part in parts {
-                let taken = self.grants_of(part);
-                let taken: Vec<Granted> = left
-                    .iter()
-                    .zip(&taken)
-                    .map(|(left, part)| take(left, part))
-                    .collect();
-                left = left
-                    .iter()
-                    .zip(&taken)
-                    .map(|(left, taken)| less(left, taken))
-                    .collect();
-                wanted.insert(part.account.clone(), taken);
-            }
-            wanted.insert(account.clone(), left);
+        for place in self.places.values().filter(|place| place.carved_from.is_none()) {
+            self.share_out(place, self.grants_of(place), &mut wanted);
         }
         wanted
+    }
+
+    /// Of `left`, parts of `whole` have what they asked for as far as it goes; the whole has the rest. A part may have
+    /// parts itself.
+    fn share_out(&self, whole: &Place, mut left: Vec<Granted>, wanted: &mut BTreeMap<String, Vec<Granted>>) {
+        let is_part = |part: &&Place| part.carved_from.as_ref() == Some(&whole.account);
+        for part in self.places.values().filter(is_part) {
+            let taken = self.grants_of(part);
+            let taken: Vec<Granted> = left
+                .iter()
+                .zip(&taken)
+                .map(|(left, part)| take(left, part))
+                .collect();
+            left = left
+                .iter()
+                .zip(&taken)
+                .map(|(left, taken)| less(left, taken))
+                .collect();
+            self.share_out(part, taken, wanted);
+        }
+        wanted.insert(whole.account.clone(), left);
     }
 
     /// Puts [`Core::wanted`] into force; the names of the accounts that changed.

@@ -10,8 +10,10 @@ use std::time::SystemTime;
 
 use rustix::event::epoll;
 
-use super::core::{Core, HANGUP, QUOTA};
+use super::core::Core;
 use super::quota_files::{QuotaFiles, checked};
+use super::sources::{HANGUP, QUOTA};
+use super::step::step;
 use super::watch::Watch;
 use crate::admission::admin::Admin;
 use crate::config::units::Bytes;
@@ -158,6 +160,13 @@ impl Core {
 
     /// Reads and checks the files, and puts what they say into force: all of it, or with a mistake nothing.
     pub fn reload(&mut self, cause: &str) -> Result<Reloaded, Failure> {
+        self.notifier.reloading();
+        let done = self.reread(cause);
+        self.notifier.ready(self.in_a_line());
+        done
+    }
+
+    fn reread(&mut self, cause: &str) -> Result<Reloaded, Failure> {
         if self.minding.quota.is_none() {
             return Err(Failure::failed(
                 "this node has no quota file: it was started for one command",
@@ -194,7 +203,9 @@ impl Core {
             reserved: self.inventory.devices.iter().map(total).collect(),
         });
         self.minding.in_force = self.names_in_force(SystemTime::now());
+        step("reload: regrant");
         let accounts = self.regrant();
+        step("reload: done");
         if old.node.mode != self.config.node.mode {
             self.change_mode();
         }

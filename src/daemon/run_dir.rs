@@ -10,7 +10,8 @@ use rustix::fs::{FlockOperation, flock};
 use crate::config::Absent;
 
 /// Names below the run directory.
-const CLIENTS: &str = "clients";
+const LOCK: &str = "lock";
+const RECORD: &str = "state";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
@@ -24,48 +25,74 @@ pub enum RunDirError {
     Busy { path: PathBuf },
 }
 
-/// A prepared run directory. The lock is on the client list and is held as long as this lives.
+/// A prepared run directory, locked for as long as this lives.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// The list of clients, locked.
-    pub clients: File,
+    lock: File,
 }
 
 impl RunDir {
     /// Makes what is missing and checks what is there.
     pub fn prepare(path: &Path) -> Result<RunDir, RunDirError> {
-        // As root everybody may reach the attach socket; a user's own node is nobody else's.
-        let mode = if rustix::process::geteuid().is_root() {
-            0o755
-        } else {
-            0o700
-        };
+        let mode = mode_of_directories();
         directory(path, mode)?;
         directory(&path.join("attach"), mode)?;
-        let list = path.join(CLIENTS);
+        let name = path.join(LOCK);
         let file = OpenOptions::new()
-            .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&list);
-        let clients = file.map_err(|error| RunDirError::Io {
-            path: list.clone(),
+            .open(&name);
+        let lock = file.map_err(|error| RunDirError::Io {
+            path: name.clone(),
             error,
         })?;
-        match flock(&clients, FlockOperation::NonBlockingLockExclusive) {
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(RunDir {
                 path: path.into(),
-                clients,
+                lock,
             }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(RunDirError::Busy { path: path.into() }),
             Err(error) => Err(RunDirError::Io {
-                path: list,
+                path: name,
                 error: error.into(),
             }),
         }
+    }
+
+    /// Makes what is missing now. The lock goes over to what is returned.
+    pub fn again(&self) -> Result<RunDir, RunDirError> {
+        if !self.has_lock() {
+            return RunDir::prepare(&self.path);
+        }
+        let io = |error| RunDirError::Io {
+            path: self.path.clone(),
+            error,
+        };
+        directory(&self.path.join("attach"), mode_of_directories())?;
+        Ok(RunDir {
+            path: self.path.clone(),
+            lock: self.lock.try_clone().map_err(io)?,
+        })
+    }
+
+    /// Whether the directory is still the one that was prepared: false once somebody has emptied or replaced it.
+    pub fn is_in_place(&self) -> bool {
+        let sockets = [self.attach_socket(), self.admin_socket()];
+        self.has_lock() && sockets.iter().all(|path| path.exists())
+    }
+
+    fn has_lock(&self) -> bool {
+        let ours = self.lock.metadata().map(|file| (file.dev(), file.ino()));
+        let there = fs::metadata(self.path.join(LOCK)).map(|file| (file.dev(), file.ino()));
+        matches!((ours, there), (Ok(ours), Ok(there)) if ours == there)
+    }
+
+    /// Path of the daemon's record.
+    pub fn record(&self) -> PathBuf {
+        self.path.join(RECORD)
     }
 
     /// Says what a client does when no daemon answers. Stays when the daemon goes: that is when it is read.
@@ -103,6 +130,15 @@ impl RunDir {
         for socket in [self.attach_socket(), self.admin_socket()] {
             let _ = fs::remove_file(socket); // gone already is as good
         }
+    }
+}
+
+/// As root everybody may reach the attach socket; a user's own node is nobody else's.
+fn mode_of_directories() -> u32 {
+    if rustix::process::geteuid().is_root() {
+        0o755
+    } else {
+        0o700
     }
 }
 
@@ -156,7 +192,9 @@ mod tests {
         assert_eq!(fs::metadata(&policy).unwrap().mode() & 0o777, 0o644);
         run.write_policy(Absent::Run).unwrap();
         assert_eq!(fs::read_to_string(&policy).unwrap(), "absent = \"run\"\n");
-        assert_eq!(fs::metadata(path.join(CLIENTS)).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(path.join(LOCK)).unwrap().mode() & 0o777, 0o600);
+        fs::remove_file(path.join(LOCK)).unwrap();
+        assert!(!run.is_in_place());
     }
 
     #[test]

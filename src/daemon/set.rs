@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use super::callers::Caller;
 use super::core::Core;
+use super::record;
 use crate::admission::admin::Admin;
 use crate::admission::identity::{Peer, Place, place_of};
 use crate::config::units::{self, Bytes, Memory};
@@ -86,6 +87,7 @@ impl Core {
                 by: ended.setting.by,
             });
         }
+        self.record_overrides();
         self.regrant();
     }
 
@@ -244,6 +246,9 @@ impl Core {
                 short.asked_bytes, short.left_bytes
             ))
         })?;
+        self.record
+            .put(record::Key::Overrides, &next)
+            .map_err(Failure::failed)?;
         self.overrides = next;
         self.regrant();
         self.read_ledgers();

@@ -4,7 +4,9 @@ mod client;
 mod drain;
 mod names;
 mod reload;
+mod restarts;
 mod set;
+mod steps;
 mod why;
 
 use std::os::unix::net::UnixStream;
@@ -13,8 +15,8 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::config::Source as QuotaFile;
 use crate::device::Device;
+use crate::protocol::Connection;
 use crate::protocol::node::Node;
-use crate::protocol::{Connection, Launch};
 use client::Process;
 
 const MIB: u64 = 1 << 20;
@@ -39,7 +41,17 @@ fn options(run_dir: &Path, quota: &str) -> Options {
         devices: vec![device(0), device(1)],
         ..Inventory::default()
     };
-    Options::new(run_dir, Driver::Sim, config, Source::Fixed(inventory))
+    Options {
+        keeping: Keeping::Found,
+        ..Options::new(run_dir, Driver::Sim, config, Source::Fixed(inventory))
+    }
+}
+
+/// A keeper in a thread of this process; it ends when its last daemon ends for good, or nobody needs it.
+fn keeper(run_dir: &Path) {
+    let place = run_dir.to_path_buf();
+    std::thread::spawn(move || crate::keeper::serve(&place, None));
+    until("the keeper listens", || crate::keeper::answers(run_dir));
 }
 
 struct TestNode {
@@ -56,6 +68,7 @@ impl TestNode {
         let dir = tempfile::tempdir().unwrap();
         let mut options = options(dir.path(), quota);
         change(&mut options);
+        keeper(dir.path());
         let daemon = Some(Daemon::start(options).unwrap());
         TestNode { dir, daemon }
     }
@@ -88,6 +101,12 @@ impl TestNode {
         self.daemon.take().unwrap().stop().unwrap();
         self.daemon = Some(Daemon::start(options(self.path(), quota)).unwrap());
     }
+}
+
+/// Lets other users reach the node.
+fn open_to_all(node: &TestNode) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(node.path(), PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 /// Waits for a condition; the watchdog only tells a hang from a slow machine.
@@ -151,8 +170,8 @@ fn what_the_dead_held_is_back_before_the_next_is_admitted() {
         node.used("default") == 0
     });
     assert!(
-        std::fs::metadata(node.path().join("clients")).unwrap().len() <= 64,
-        "one line for all of them"
+        std::fs::metadata(node.path().join("state")).unwrap().len() < 64 << 10,
+        "the record does not grow with them"
     );
 }
 
@@ -265,40 +284,6 @@ fn an_observer_sees_everything_and_is_no_client() {
 }
 
 #[test]
-fn clients_of_the_former_daemon_are_waited_for() {
-    let mut node = TestNode::start(CAP);
-    assert!(
-        Daemon::start(options(node.path(), CAP))
-            .unwrap_err()
-            .message
-            .contains("another daemon")
-    );
-    let mut old = node.client();
-    old.tell("attach 1");
-    assert_eq!(old.tell("reserve 268435456"), "ok");
-    node.restart(CAP);
-    let mut fresh = node.client();
-    assert_eq!(fresh.tell("attach 1"), "Predecessor");
-    let events = node.events();
-    let what = events[0].detail["what"].as_str().unwrap();
-    assert!(what.contains(&format!("pid {}", old.pid())), "{what}");
-    let launch = Connection::open(node.path())
-        .unwrap()
-        .launch(Launch::default())
-        .unwrap_err();
-    assert!(launch.message.contains("former daemon"), "{launch}");
-    // It also outlives the next daemon.
-    node.restart(CAP);
-    assert_eq!(fresh.tell("attach 1"), "Predecessor");
-    old.kill();
-    assert!(
-        fresh.tell("attach 1").starts_with("Admitted"),
-        "seen in the same round"
-    );
-    assert_eq!(fresh.tell("reserve 268435456"), "ok");
-}
-
-#[test]
 fn a_daemon_that_ends_leaves_its_policy_and_no_sockets() {
     let mut node = TestNode::start("[node]\nabsent = \"run\"\n");
     let attach = node.path().join("attach");
@@ -345,18 +330,12 @@ fn a_launch_places_its_descendants_and_is_gone_with_them() {
 
 #[test]
 fn a_user_without_authority_gets_a_part_of_what_it_has() {
-    use std::os::unix::fs::PermissionsExt;
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can become another user");
         return;
     }
     let node = TestNode::start(CAP);
-    for (path, mode) in [
-        (node.path().to_path_buf(), 0o755),
-        (node.path().join("stint.sock"), 0o666),
-    ] {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
-    }
+    open_to_all(&node);
     let (mut head, mut whole) = (node.client(), node.client());
     head.tell("become 65534");
     for asked in [

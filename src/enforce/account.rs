@@ -1,6 +1,6 @@
 //! The shared objects of one account: a policy and an account object per device, one set of slots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use ledger::slot::{Class, SlotSet};
 use ledger::wire::{ObjectEntry, ObjectKind};
 use ledger::{Account, Daemon, Mapping, Mode, Owner, Policy, SlotIndex};
 
+use super::keepsake::{Keepsake, Part};
 use super::{Grant, Uuid, Vacated};
 
 /// The two objects of an account on a device, mapped. Shared with the thread that listens to the bell.
@@ -35,6 +36,8 @@ impl Objects {
 struct Pair {
     uuid: Uuid,
     objects: Arc<Objects>,
+    /// Ours alone, for the daemon after us.
+    policy_own: OwnedFd,
     /// Reopened read-only: clients cannot make a writable one of it.
     policy_fd: OwnedFd,
     account_fd: OwnedFd,
@@ -50,16 +53,30 @@ impl Pair {
     fn create(grant: &Grant, mode: Mode) -> Result<Pair, MapError> {
         let (policy_fd, policy) = create::<Policy>(c"stint-policy")?;
         let (account_fd, account) = create::<Account>(c"stint-account")?;
-        let objects = Objects { policy, account };
-        let mut daemon = objects.daemon();
+        let pair = Pair::of(grant.uuid, Objects { policy, account }, policy_fd, account_fd)?;
+        let mut daemon = pair.daemon();
         daemon.set_context_bytes(grant.context_bytes);
         // Nobody else has the objects yet, so nobody can contend.
         let _ = daemon.set_cap(grant.cap_bytes, mode);
+        Ok(pair)
+    }
+
+    /// Takes over a pair that an earlier daemon made. Its caps and charges stay as they are.
+    fn adopt(grant: &Grant, held: Held) -> Result<Pair, MapError> {
+        let policy = Mapping::<Policy>::open(&held.policy)?;
+        let account = Mapping::<Account>::open(&held.account)?;
+        let pair = Pair::of(grant.uuid, Objects { policy, account }, held.policy, held.account)?;
+        pair.daemon().set_context_bytes(grant.context_bytes);
+        Ok(pair)
+    }
+
+    fn of(uuid: Uuid, objects: Objects, policy_own: OwnedFd, account_fd: OwnedFd) -> Result<Pair, MapError> {
         let heard = objects.doorbell().seen();
         Ok(Pair {
-            uuid: grant.uuid,
+            uuid,
             objects: Arc::new(objects),
-            policy_fd: reopen_read_only(&policy_fd).map_err(MapError::System)?,
+            policy_fd: reopen_read_only(&policy_own).map_err(MapError::System)?,
+            policy_own,
             account_read_only: reopen_read_only(&account_fd).map_err(MapError::System)?,
             account_fd,
             cursors: BTreeMap::new(),
@@ -127,24 +144,130 @@ pub struct Reading {
     pub slots: BTreeMap<SlotIndex, (u64, u64)>,
 }
 
+/// Device and inode of an object, by which a process that maps it is told.
+pub fn inode(object: &OwnedFd) -> Option<(u64, u64)> {
+    let file = rustix::fs::fstat(object).ok()?;
+    Some((file.st_dev, file.st_ino))
+}
+
+/// The two descriptors of a pair, as an earlier daemon left them.
+#[derive(Debug)]
+pub struct Held {
+    pub policy: OwnedFd,
+    pub account: OwnedFd,
+}
+
 pub struct Ledger {
+    /// By which the account is known to those who keep its objects.
+    pub number: u32,
+    /// None where an earlier daemon's objects could not be taken over.
     pairs: Vec<Pair>,
     taken: SlotSet,
     /// Slots given out, which `taken` cannot list.
     in_use: Vec<SlotIndex>,
+    /// Where nobody new may have a slot, because clients live whose charges only their former daemon could read.
+    pub closed: Option<Closed>,
+}
+
+/// See [`Ledger::closed`].
+#[derive(Debug, Clone)]
+pub struct Closed {
+    pub why: String,
+    /// Device and inode of account objects that were kept and are not understood.
+    pub inodes: Vec<(u64, u64)>,
 }
 
 impl Ledger {
-    pub fn create(grants: &[Grant], mode: Mode) -> Result<Ledger, MapError> {
-        let pairs = grants
-            .iter()
-            .map(|grant| Pair::create(grant, mode))
-            .collect::<Result<_, _>>()?;
+    pub fn create(number: u32, grants: &[Grant], mode: Mode) -> Result<Ledger, MapError> {
+        Ledger::adopt(number, grants, &mut BTreeMap::new(), mode)
+    }
+
+    /// An account with the objects in `held`, made where they are missing there. Slots are empty until they are seated.
+    pub fn adopt(
+        number: u32,
+        grants: &[Grant],
+        held: &mut BTreeMap<Uuid, Held>,
+        mode: Mode,
+    ) -> Result<Ledger, MapError> {
+        let pair = |grant: &Grant| match held.remove(&grant.uuid) {
+            Some(held) => Pair::adopt(grant, held),
+            None => Pair::create(grant, mode),
+        };
         Ok(Ledger {
-            pairs,
+            pairs: grants.iter().map(pair).collect::<Result<_, _>>()?,
+            ..Ledger::closed(number, None)
+        })
+    }
+
+    /// An account without objects.
+    pub fn closed(number: u32, why: Option<Closed>) -> Ledger {
+        Ledger {
+            number,
+            pairs: Vec::new(),
             taken: SlotSet::new(),
             in_use: Vec::new(),
-        })
+            closed: why,
+        }
+    }
+
+    /// The lowest free slot; `None`: every slot is taken.
+    pub fn free_slot(&self) -> Option<SlotIndex> {
+        self.taken.clone().take()
+    }
+
+    /// Slots that somebody may be in, by words that clients can write.
+    pub fn occupied(&self) -> BTreeSet<SlotIndex> {
+        self.pairs
+            .iter()
+            .flat_map(|pair| pair.objects.account.occupied())
+            .collect()
+    }
+
+    /// Who is in `slot`, by words that clients can write.
+    pub fn owner_in_words(&self, slot: SlotIndex) -> Option<Owner> {
+        self.pairs
+            .iter()
+            .find_map(|pair| pair.objects.account.slot(slot).owner())
+    }
+
+    /// Takes over a slot with the client in it, whose words stay as they are. On a device that came since, the slot is
+    /// claimed for `owner`.
+    pub fn take_over(&mut self, slot: SlotIndex, owner: &Owner) -> Result<(), Contended> {
+        for pair in &mut self.pairs {
+            let page = pair.objects.account.slot(slot);
+            let cursor = if page.owner().is_some() || page.charge() > 0 {
+                pair.daemon().cursor(slot)
+            } else {
+                pair.daemon().claim(slot, owner)?
+            };
+            pair.cursors.insert(slot, cursor);
+            pair.dropped
+                .insert(slot, pair.objects.account.slot(slot).dropped_events());
+        }
+        self.occupy(slot);
+        Ok(())
+    }
+
+    fn occupy(&mut self, slot: SlotIndex) {
+        if self.taken.insert(slot) {
+            self.in_use.push(slot);
+        }
+    }
+
+    /// The objects and their names, for whoever keeps them while no daemon runs.
+    pub fn keepsakes(&self, account: &str) -> Vec<(Keepsake, BorrowedFd<'_>)> {
+        let keepsake = |pair: &Pair, part| Keepsake {
+            number: self.number,
+            device: pair.uuid,
+            part,
+            account: account.into(),
+        };
+        let mut all = Vec::with_capacity(2 * self.pairs.len());
+        for pair in &self.pairs {
+            all.push((keepsake(pair, Part::Policy), pair.policy_own.as_fd()));
+            all.push((keepsake(pair, Part::Account), pair.account_fd.as_fd()));
+        }
+        all
     }
 
     pub fn set_cap(&mut self, device: usize, cap_bytes: u64, mode: Mode) -> Result<u64, Contended> {
@@ -160,26 +283,16 @@ impl Ledger {
         }
     }
 
-    /// `None`: every slot is taken.
-    pub fn claim(&mut self, owner: &Owner) -> Result<Option<SlotIndex>, Contended> {
-        let Some(slot) = self.taken.take() else {
-            return Ok(None);
-        };
+    /// Puts `owner` into a free slot.
+    pub fn claim(&mut self, slot: SlotIndex, owner: &Owner) -> Result<(), Contended> {
         for pair in &mut self.pairs {
-            match pair.daemon().claim(slot, owner) {
-                Ok(cursor) => {
-                    pair.cursors.insert(slot, cursor);
-                    pair.dropped.insert(slot, 0);
-                }
-                Err(contended) => {
-                    // Nobody has been told of the slot: what was claimed on other devices is claimed anew next time.
-                    self.taken.remove(slot);
-                    return Err(contended);
-                }
-            }
+            // Nobody has been told of the slot: what was claimed before an error is claimed anew next time.
+            let cursor = pair.daemon().claim(slot, owner)?;
+            pair.cursors.insert(slot, cursor);
+            pair.dropped.insert(slot, 0);
         }
-        self.in_use.push(slot);
-        Ok(Some(slot))
+        self.occupy(slot);
+        Ok(())
     }
 
     pub fn vacate(&mut self, slot: SlotIndex, posted: &mut Vec<Posted>) -> Result<Vacated, Contended> {
@@ -238,11 +351,14 @@ impl Ledger {
     }
 
     pub fn inodes(&self) -> Vec<(u64, u64)> {
-        let stat = |pair: &Pair| rustix::fs::fstat(&pair.account_fd).ok();
+        let closed = self
+            .closed
+            .iter()
+            .flat_map(|closed| closed.inodes.iter().copied());
         self.pairs
             .iter()
-            .filter_map(stat)
-            .map(|file| (file.st_dev, file.st_ino))
+            .filter_map(|pair| inode(&pair.account_fd))
+            .chain(closed)
             .collect()
     }
 

@@ -3,6 +3,7 @@
 
 mod account;
 pub mod bell;
+pub mod keepsake;
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -13,7 +14,8 @@ use ledger::wire::ObjectEntry;
 use ledger::{Owner, SlotIndex};
 
 use account::Ledger;
-pub use account::{Objects, Posted, Reading, What};
+pub use account::{Closed, Held, Objects, Posted, Reading, What, inode};
+use keepsake::Keepsake;
 
 /// 16 bytes of a device's UUID, as the driver's `cuDeviceGetUuid` gives them.
 pub type Uuid = [u8; 16];
@@ -37,6 +39,8 @@ pub enum EnforceError {
     Contended { account: String },
     #[error("account {account}: there is no such account")]
     Unknown { account: String },
+    #[error("account {account} admits nobody: {why}")]
+    Closed { account: String, why: String },
 }
 
 /// What ends a client's stay in its slot.
@@ -53,6 +57,8 @@ pub struct Vacated {
 pub struct Ledgers {
     accounts: BTreeMap<String, Ledger>,
     mode: Option<ledger::Mode>,
+    /// Number of the latest account.
+    latest: u32,
 }
 
 impl Ledgers {
@@ -66,6 +72,7 @@ impl Ledgers {
         Ledgers {
             accounts: BTreeMap::new(),
             mode: Some(mode),
+            latest: 0,
         }
     }
 
@@ -76,13 +83,79 @@ impl Ledgers {
 
     /// Makes the objects of an account, one pair per device, in the order of `grants`.
     pub fn open(&mut self, account: &str, grants: &[Grant]) -> Result<(), EnforceError> {
-        let mode = self.mode();
-        let ledger = Ledger::create(grants, mode).map_err(|error| EnforceError::Create {
+        let number = self.latest.wrapping_add(1);
+        let ledger = Ledger::create(number, grants, self.mode()).map_err(|error| EnforceError::Create {
             account: account.into(),
             error,
         })?;
+        self.latest = number;
         self.accounts.insert(account.into(), ledger);
         Ok(())
+    }
+
+    /// Opens an account with objects that an earlier daemon made, one pair per device, in the order of `grants`; those
+    /// missing in `held` are made. Its slots are empty until [`Ledgers::take_over`].
+    pub fn adopt(
+        &mut self,
+        account: &str,
+        number: u32,
+        grants: &[Grant],
+        mut held: BTreeMap<Uuid, Held>,
+    ) -> Result<(), EnforceError> {
+        let mode = self.mode();
+        let ledger =
+            Ledger::adopt(number, grants, &mut held, mode).map_err(|error| EnforceError::Create {
+                account: account.into(),
+                error,
+            })?;
+        self.add(account, ledger);
+        Ok(())
+    }
+
+    /// Opens an account without objects, in which nobody new gets a slot.
+    pub fn open_closed(&mut self, account: &str, number: u32, closed: Closed) {
+        self.add(account, Ledger::closed(number, Some(closed)));
+    }
+
+    fn add(&mut self, account: &str, ledger: Ledger) {
+        self.latest = self.latest.max(ledger.number);
+        self.accounts.insert(account.into(), ledger);
+    }
+
+    /// Why nobody new gets a slot of `account`.
+    pub fn why_closed(&self, account: &str) -> Option<&str> {
+        Some(&self.accounts.get(account)?.closed.as_ref()?.why)
+    }
+
+    /// The account's number, by which those who keep its objects know it.
+    pub fn number(&self, account: &str) -> Option<u32> {
+        self.accounts.get(account).map(|ledger| ledger.number)
+    }
+
+    /// The account's objects and their names, for whoever keeps them while no daemon runs.
+    pub fn keepsakes(&self, account: &str) -> Vec<(Keepsake, BorrowedFd<'_>)> {
+        self.accounts
+            .get(account)
+            .map(|ledger| ledger.keepsakes(account))
+            .unwrap_or_default()
+    }
+
+    /// Slots of an adopted account that somebody may be in, and who, both by words that clients can write.
+    pub fn in_words(&self, account: &str) -> Vec<(SlotIndex, Option<Owner>)> {
+        let Some(ledger) = self.accounts.get(account) else {
+            return Vec::new();
+        };
+        let occupied = ledger.occupied().into_iter();
+        occupied.map(|slot| (slot, ledger.owner_in_words(slot))).collect()
+    }
+
+    /// Takes over a slot of an adopted account with the client in it.
+    pub fn take_over(&mut self, account: &str, slot: SlotIndex, owner: &Owner) -> Result<(), EnforceError> {
+        self.account(account)?
+            .take_over(slot, owner)
+            .map_err(|_| EnforceError::Contended {
+                account: account.into(),
+            })
     }
 
     /// Drops the objects of an account nobody uses any more.
@@ -111,17 +184,27 @@ impl Ledgers {
         }
     }
 
-    /// Gives `owner` a slot, the same number on every device.
-    pub fn claim(&mut self, account: &str, owner: &Owner) -> Result<SlotIndex, EnforceError> {
-        match self.account(account)?.claim(owner) {
-            Ok(Some(slot)) => Ok(slot),
-            Ok(None) => Err(EnforceError::NoSlot {
+    /// A slot for one more client, the same number on every device.
+    pub fn free_slot(&mut self, account: &str) -> Result<SlotIndex, EnforceError> {
+        let ledger = self.account(account)?;
+        if let Some(closed) = &ledger.closed {
+            return Err(EnforceError::Closed {
                 account: account.into(),
-            }),
-            Err(_) => Err(EnforceError::Contended {
-                account: account.into(),
-            }),
+                why: closed.why.clone(),
+            });
         }
+        ledger.free_slot().ok_or_else(|| EnforceError::NoSlot {
+            account: account.into(),
+        })
+    }
+
+    /// Puts `owner` into a free slot.
+    pub fn claim(&mut self, account: &str, slot: SlotIndex, owner: &Owner) -> Result<(), EnforceError> {
+        self.account(account)?
+            .claim(slot, owner)
+            .map_err(|_| EnforceError::Contended {
+                account: account.into(),
+            })
     }
 
     /// Gives back what the owner of `slot`, who is dead or has executed another program, held. Its events are handed to

@@ -26,6 +26,12 @@ fn owner(pid: u32) -> Owner {
     }
 }
 
+fn claim(ledgers: &mut Ledgers, pid: u32) -> SlotIndex {
+    let slot = ledgers.free_slot("a").unwrap();
+    ledgers.claim("a", slot, &owner(pid)).unwrap();
+    slot
+}
+
 /// Maps what a client would be handed for device `n`.
 fn mapped(ledgers: &Ledgers, slot: SlotIndex, n: usize) -> (View<ledger::Policy>, Mapping<Account>) {
     let (entries, fds) = ledgers.objects("a", Some(slot)).unwrap();
@@ -40,7 +46,7 @@ fn mapped(ledgers: &Ledgers, slot: SlotIndex, n: usize) -> (View<ledger::Policy>
 fn a_client_is_capped_per_device_and_its_charge_returns_when_it_goes() {
     let mut ledgers = Ledgers::new(false);
     ledgers.open("a", &grants()).unwrap();
-    let slot = ledgers.claim("a", &owner(7)).unwrap();
+    let slot = claim(&mut ledgers, 7);
     let (policy, account) = mapped(&ledgers, slot, 1);
     let mut client = Client::new(&policy, &account, slot);
     client.reserve(2 * MIB).unwrap();
@@ -58,11 +64,7 @@ fn a_client_is_capped_per_device_and_its_charge_returns_when_it_goes() {
         }
     );
     assert_eq!(ledgers.read("a")[1].used_bytes, 0);
-    assert_eq!(
-        ledgers.claim("a", &owner(8)).unwrap(),
-        slot,
-        "the slot is free again"
-    );
+    assert_eq!(claim(&mut ledgers, 8), slot, "the slot is free again");
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn what_a_client_gets_cannot_be_made_writable_where_it_must_not_be() {
 fn a_lowered_cap_binds_the_next_request() {
     let mut ledgers = Ledgers::new(false);
     ledgers.open("a", &grants()).unwrap();
-    let slot = ledgers.claim("a", &owner(7)).unwrap();
+    let slot = claim(&mut ledgers, 7);
     let (policy, account) = mapped(&ledgers, slot, 0);
     let mut client = Client::new(&policy, &account, slot);
     client.reserve(MIB / 2).unwrap();
@@ -99,7 +101,7 @@ fn a_lowered_cap_binds_the_next_request() {
 fn an_observing_node_refuses_nothing_and_shows_the_cap() {
     let mut ledgers = Ledgers::new(true);
     ledgers.open("a", &grants()).unwrap();
-    let slot = ledgers.claim("a", &owner(7)).unwrap();
+    let slot = claim(&mut ledgers, 7);
     let (policy, account) = mapped(&ledgers, slot, 0);
     Client::new(&policy, &account, slot).reserve(5 * MIB).unwrap();
     let reading = &ledgers.read("a")[0];
@@ -112,7 +114,7 @@ fn refusals_posted_by_clients_are_heard_and_drained_once() {
     ledgers.open("a", &grants()).unwrap();
     let listener = bell::Listener::start().unwrap();
     listener.listen_to(ledgers.bells());
-    let slot = ledgers.claim("a", &owner(7)).unwrap();
+    let slot = claim(&mut ledgers, 7);
     let (policy, account) = mapped(&ledgers, slot, 1);
     let mut client = Client::new(&policy, &account, slot);
     let event = Event {
@@ -164,14 +166,95 @@ fn the_thousandth_client_finds_no_slot_and_is_told_so() {
     let mut ledgers = Ledgers::new(false);
     ledgers.open("a", &grants()[..1]).unwrap();
     for pid in 1..=1023 {
-        ledgers.claim("a", &owner(pid)).unwrap();
+        claim(&mut ledgers, pid);
     }
-    assert!(matches!(
-        ledgers.claim("a", &owner(2000)),
-        Err(EnforceError::NoSlot { .. })
-    ));
+    assert!(matches!(ledgers.free_slot("a"), Err(EnforceError::NoSlot { .. })));
     ledgers
         .vacate("a", SlotIndex::client(500).unwrap(), &mut Vec::new())
         .unwrap();
-    assert_eq!(ledgers.claim("a", &owner(2001)).unwrap().get(), 500);
+    assert_eq!(claim(&mut ledgers, 2001).get(), 500);
+}
+
+/// What an earlier daemon's descriptors are once it has gone.
+fn left_behind(ledgers: &Ledgers) -> BTreeMap<Uuid, Held> {
+    let mut kept = ledgers
+        .keepsakes("a")
+        .into_iter()
+        .map(|(_, fd)| fd.try_clone_to_owned().unwrap());
+    let mut held = BTreeMap::new();
+    for grant in grants() {
+        let (policy, account) = (kept.next().unwrap(), kept.next().unwrap());
+        held.insert(grant.uuid, Held { policy, account });
+    }
+    held
+}
+
+#[test]
+fn a_later_daemon_takes_over_words_and_slots_as_they_are() {
+    let mut first = Ledgers::new(false);
+    first.open("a", &grants()).unwrap();
+    let slot = claim(&mut first, 7);
+    let (policy, account) = mapped(&first, slot, 0);
+    let mut client = Client::new(&policy, &account, slot);
+    client.reserve(MIB).unwrap();
+    let held = left_behind(&first);
+    drop(first);
+
+    let mut second = Ledgers::new(false);
+    second.adopt("a", 5, &grants(), held).unwrap();
+    assert_eq!(second.in_words("a"), [(slot, Some(owner(7)))]);
+    second.take_over("a", slot, &owner(7)).unwrap();
+    assert_ne!(second.free_slot("a").unwrap(), slot);
+    assert_eq!(second.read("a")[0].used_bytes, MIB);
+    assert!(client.reserve(512).is_err(), "the cap is the same word");
+    second.set_cap("a", 0, 2 * MIB).unwrap();
+    client.reserve(MIB).unwrap();
+    assert_eq!(
+        second.vacate("a", slot, &mut Vec::new()).unwrap().released,
+        [2 * MIB, 0]
+    );
+    second.open("b", &grants()).unwrap();
+    assert_eq!(second.number("b"), Some(6), "numbers are not used again");
+}
+
+#[test]
+fn a_device_that_came_since_gets_objects_and_slots_like_the_others() {
+    let mut first = Ledgers::new(false);
+    first.open("a", &grants()).unwrap();
+    let slot = claim(&mut first, 7);
+    let mut held = left_behind(&first);
+    held.remove(&grants()[1].uuid);
+    let mut second = Ledgers::new(false);
+    second.adopt("a", 1, &grants(), held).unwrap();
+    second.take_over("a", slot, &owner(7)).unwrap();
+    let (policy, account) = mapped(&second, slot, 1);
+    assert_eq!(account.slot(slot).owner(), Some(owner(7)));
+    assert!(Client::new(&policy, &account, slot).reserve(2 * MIB).is_ok());
+}
+
+#[test]
+fn objects_of_an_unknown_layout_are_not_taken_over() {
+    let mut first = Ledgers::new(false);
+    first.open("a", &grants()).unwrap();
+    let mut held = left_behind(&first);
+    let account = &held[&grants()[0].uuid].account;
+    // The version is the first word after the magic number.
+    rustix::io::pwrite(account, &9u32.to_le_bytes(), 8).unwrap();
+    let mut second = Ledgers::new(false);
+    assert!(matches!(
+        second.adopt("a", 1, &grants(), std::mem::take(&mut held)),
+        Err(EnforceError::Create { .. })
+    ));
+    let closed = Closed {
+        why: "because".into(),
+        inodes: vec![(1, 2)],
+    };
+    second.open_closed("a", 1, closed);
+    assert_eq!(second.inodes("a"), [(1, 2)]);
+    assert!(matches!(second.free_slot("a"), Err(EnforceError::Closed { .. })));
+    assert!(
+        second
+            .vacate("a", SlotIndex::client(1).unwrap(), &mut Vec::new())
+            .is_ok()
+    );
 }

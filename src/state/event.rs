@@ -37,6 +37,11 @@ pub enum Event {
         id: ClientId,
         client: Client,
     },
+    /// A client of an earlier daemon goes on as one of this.
+    Adopted {
+        id: ClientId,
+        client: Client,
+    },
     /// A process was turned away.
     Denied {
         pid: u32,
@@ -137,6 +142,16 @@ pub struct Granted {
     pub guaranteed_bytes: u64,
 }
 
+impl Granted {
+    /// The lesser cap and the lesser guarantee.
+    pub fn lesser(self, other: Granted) -> Granted {
+        Granted {
+            cap_bytes: self.cap_bytes.min(other.cap_bytes),
+            guaranteed_bytes: self.guaranteed_bytes.min(other.guaranteed_bytes),
+        }
+    }
+}
+
 /// A client, for the daemon's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
@@ -167,6 +182,15 @@ impl Client {
             started_at,
             launches: 0,
             last_launch: None,
+        }
+    }
+
+    /// The same, admitted at `since`; what it launched before is not news.
+    pub fn since(self, since: SystemTime, launches: u64) -> Client {
+        Client {
+            started_at: since,
+            launches,
+            ..self
         }
     }
 }

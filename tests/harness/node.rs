@@ -1,5 +1,5 @@
-//! A private node per test: its run directory, a stand-in and, unless the node is bare, a daemon. All of it ends when the
-//! node is dropped.
+//! A private node per test: its run directory, a stand-in and, unless the node is bare, a daemon with its keeper. All of it
+//! ends when the node is dropped.
 
 use std::{
     ffi::OsStr,
@@ -31,6 +31,8 @@ pub struct Setup {
     pub quota: String,
     /// Further options of `stint sim start`.
     pub options: Vec<String>,
+    /// The run directory is a file system of its own, of this size as `mount` takes it. Needs root.
+    pub disk: Option<&'static str>,
 }
 
 impl Default for Setup {
@@ -40,6 +42,7 @@ impl Default for Setup {
             profile: Profile::V13,
             quota: String::new(),
             options: vec!["--noise".into(), "off".into()],
+            disk: None,
         }
     }
 }
@@ -96,6 +99,14 @@ impl Node {
     #[track_caller]
     pub fn bare(setup: Setup) -> Node {
         let node = Node::unstarted(setup);
+        if let Some(size) = node.setup.disk {
+            let options = format!("size={size},mode=700");
+            let mut mount = Command::new("mount");
+            run(mount
+                .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+                .arg(&node.directory))
+            .success();
+        }
         let mut start = node.stint(&[
             "sim",
             "start",
@@ -134,6 +145,13 @@ impl Node {
     /// SIGKILL to the daemon.
     pub fn kill_daemon(&mut self) {
         self.daemon = None;
+    }
+
+    /// SIGKILL to the daemon, and another in its place.
+    #[track_caller]
+    pub fn restart_daemon(&mut self) {
+        self.kill_daemon();
+        self.start_daemon();
     }
 
     /// The daemon's process id.
@@ -241,7 +259,11 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         self.kill_daemon();
+        let _none_left = self.stint(&["keeper", "--end"]).output();
         let _stopped_already = self.stint(&["sim", "stop"]).output();
+        if self.setup.disk.is_some() {
+            run(Command::new("umount").arg("-l").arg(&self.directory));
+        }
         let _left_for_inspection = fs::remove_dir_all(&self.directory);
     }
 }

@@ -149,28 +149,3 @@ fn programs_go_on_with_their_limits_when_the_daemon_is_gone() {
     assert_eq!(session.error("free 0"), 0);
     assert_eq!(free(&mut session), 1024 * MIB - CONTEXT - 256 * MIB);
 }
-
-#[test]
-fn a_new_daemon_attaches_nobody_while_clients_of_its_predecessor_live() {
-    let mut node = Node::start(Setup::cap("1GiB"));
-    let mut old = client(&node);
-    assert_eq!(old.error(&format!("alloc {}", 256 * MIB)), 0);
-    node.kill_daemon();
-    node.start_daemon();
-    let mut refused = Session::start(&mut node.capped_command(program("steps", Link::Cuda)));
-    assert_ne!(
-        refused.ask("init"),
-        "0",
-        "a second ledger for the same account would double the cap"
-    );
-    assert_eq!(
-        old.error(&format!("alloc {}", 1024 * MIB)),
-        OUT_OF_MEMORY,
-        "the old client keeps its cap"
-    );
-    assert_eq!(old.close(), 0);
-    until("new clients are admitted once the old ones are gone", || {
-        let mut next = Session::start(&mut node.capped_command(program("steps", Link::Cuda)));
-        (next.ask("init") == "0").then_some(())
-    });
-}

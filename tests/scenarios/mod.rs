@@ -15,6 +15,7 @@ mod mistakes;
 mod namespaces;
 mod packages;
 mod processes;
+mod restarts;
 mod silence;
 mod waits;
 

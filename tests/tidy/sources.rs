@@ -27,6 +27,10 @@ const UNSAFE_ALLOWED: &[(&str, &str)] = &[
         "asks who made a user namespace: two ioctls that no crate wraps",
     ),
     (
+        "src/daemon/notify.rs",
+        "takes over descriptors that systemd passed by number",
+    ),
+    (
         "src/load/cuda.rs",
         "calls the driver by addresses that libloading found",
     ),

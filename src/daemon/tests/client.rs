@@ -32,7 +32,12 @@ pub struct Process {
 
 impl Process {
     pub fn start(run_dir: &Path) -> Process {
-        let mut child = command(run_dir)
+        Process::of(command(run_dir))
+    }
+
+    /// A process that says `ready` and then answers line by line.
+    pub fn of(mut command: Command) -> Process {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -62,9 +67,21 @@ impl Process {
         writeln!(self.stdin, "{what}").unwrap();
     }
 
+    /// The same; `None`: the process gave up on it and has ended.
+    pub fn attempt(&mut self, what: &str) -> Option<String> {
+        writeln!(self.stdin, "{what}").ok()?;
+        self.line()
+    }
+
     /// Has it execute the same program again.
     pub fn execute(&mut self) {
         assert_eq!(self.tell("execute"), "ready");
+    }
+
+    /// SIGSTOP or SIGCONT.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid() as i32).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
     }
 
     /// Kills it and waits for its end.
@@ -78,17 +95,19 @@ impl Process {
     }
 
     pub fn answer(&mut self) -> String {
+        self.line().expect("the client has ended")
+    }
+
+    fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         loop {
             line.clear();
-            assert_ne!(
-                self.stdout.read_line(&mut line).unwrap(),
-                0,
-                "the client has ended"
-            );
+            if self.stdout.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
             // The test harness of that process prints lines of its own.
             if let Some((_, answer)) = line.split_once('@') {
-                return answer.trim_end().to_string();
+                return Some(answer.trim_end().to_string());
             }
         }
     }
@@ -135,14 +154,7 @@ struct Attached {
 
 fn attach(run_dir: &Path, nonce: u64, flags: u16) -> Attached {
     let socket = connect(run_dir);
-    let hello = Hello {
-        protocol: PROTOCOL,
-        flags,
-        pid: std::process::id(),
-        nonce,
-        build: *b"test            ",
-    };
-    send(&socket, &hello.encode(), SendFlags::empty()).unwrap();
+    send(&socket, &hello(nonce, flags).encode(), SendFlags::empty()).unwrap();
     let (mut bytes, mut fds) = receive(&socket);
     if Challenge::decode(&bytes).is_ok() {
         send(&socket, &bytes, SendFlags::empty()).unwrap();
@@ -239,6 +251,22 @@ fn this_process_is_a_client() {
                 // The attach closed its socket and every descriptor it was handed.
                 left.count().to_string()
             }
+            "speak" => {
+                let (protocol, status) = speak(&run_dir, number as u16);
+                format!("{status:?} in {protocol}")
+            }
+            // Words of its account that no client of ours writes: the layout's version, and who has its slot.
+            "age" | "disown" => {
+                let attached: &Attached = attached.as_ref().unwrap();
+                for account in &attached.accounts {
+                    let slot = account.slot(attached.slot.unwrap());
+                    match verb {
+                        "age" => poke(std::ptr::from_ref(&**account).addr() + 8, number as u32),
+                        _ => poke(std::ptr::from_ref(slot).addr() + 16, number as u32),
+                    }
+                }
+                "ok".into()
+            }
             "execute" => panic!("{}", command(&run_dir).exec()),
             verb => {
                 let attached: &Attached = attached.as_ref().unwrap();
@@ -252,6 +280,39 @@ fn this_process_is_a_client() {
             }
         };
         println!("@{answer}");
+    }
+}
+
+/// Writes a word of this process's memory.
+fn poke(address: usize, word: u32) {
+    use std::os::unix::fs::FileExt;
+    let memory = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/proc/self/mem")
+        .unwrap();
+    memory.write_all_at(&word.to_le_bytes(), address as u64).unwrap();
+}
+
+/// Says hello in another version of the protocol; the version and the status of the reply.
+fn speak(run_dir: &Path, protocol: u16) -> (u16, ledger::wire::Status) {
+    let socket = connect(run_dir);
+    let mut hello = hello(u64::from(protocol) + 100, 0);
+    hello.protocol = protocol;
+    // A later version's hello is longer.
+    let bytes = [&hello.encode()[..], &[0; 12]].concat();
+    send(&socket, &bytes, SendFlags::empty()).unwrap();
+    let (bytes, _) = receive(&socket);
+    let reply = Reply::decode(&bytes).unwrap();
+    (reply.protocol, reply.status)
+}
+
+fn hello(nonce: u64, flags: u16) -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        flags,
+        pid: std::process::id(),
+        nonce,
+        build: *b"test            ",
     }
 }
 

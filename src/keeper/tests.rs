@@ -1,0 +1,71 @@
+//! The keeper in a thread of this process, and daemons that come and go.
+
+use std::os::fd::AsFd;
+use std::thread::JoinHandle;
+
+use super::*;
+
+fn keeper(run_dir: &Path) -> JoinHandle<io::Result<()>> {
+    let place = run_dir.to_path_buf();
+    let thread = std::thread::spawn(move || serve(&place, None));
+    while !answers(run_dir) {
+        assert!(!thread.is_finished(), "it has left before anybody came");
+        std::thread::yield_now();
+    }
+    thread
+}
+
+fn object() -> (OwnedFd, ledger::Mapping<ledger::Account>) {
+    ledger::mapping::create::<ledger::Account>(c"stint-account").unwrap()
+}
+
+fn inode(fd: impl AsFd) -> u64 {
+    rustix::fs::fstat(fd).unwrap().st_ino
+}
+
+#[test]
+fn what_one_daemon_brought_the_next_one_gets() {
+    let dir = tempfile::tempdir().unwrap();
+    let keeper = keeper(dir.path());
+    let (first, _first) = object();
+    let (second, _second) = object();
+    let (kept, held) = Kept::find(dir.path()).unwrap().unwrap();
+    assert!(held.is_empty());
+    kept.put("one", first.as_fd()).unwrap();
+    kept.put("two", second.as_fd()).unwrap();
+    kept.put("two", first.as_fd()).unwrap();
+    kept.put("three", second.as_fd()).unwrap();
+    kept.remove("three").unwrap();
+    drop(kept);
+    let (kept, held) = Kept::find(dir.path()).unwrap().unwrap();
+    let held: Vec<(String, u64)> = held.into_iter().map(|(name, fd)| (name, inode(fd))).collect();
+    assert_eq!(
+        held,
+        [("one".into(), inode(&first)), ("two".into(), inode(&first))]
+    );
+    kept.end();
+    keeper.join().unwrap().unwrap();
+    assert!(Kept::find(dir.path()).unwrap().is_none());
+    assert!(!socket_path(dir.path()).exists());
+}
+
+#[test]
+fn a_keeper_whom_nobody_needs_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = keeper(dir.path());
+    let (kept, _) = Kept::find(dir.path()).unwrap().unwrap();
+    // Mapped by this process alone, which is the keeper's own.
+    let (fd, _mapping) = object();
+    kept.put("one", fd.as_fd()).unwrap();
+    drop(kept);
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn there_is_one_keeper_for_a_run_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let thread = keeper(dir.path());
+    assert!(serve(dir.path(), None).is_err());
+    Kept::find(dir.path()).unwrap().unwrap().0.end();
+    thread.join().unwrap().unwrap();
+}
