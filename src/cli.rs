@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
 use crate::{
-    completions, config_check, daemon, demo, device, drain, event_lines, host, keeper, load, man, reload,
-    run, set, sim, status, top, why,
+    completions, config_check, daemon, demo, device, doctor, drain, event_lines, host, keeper, load, man,
+    reload, run, set, sim, status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -52,6 +52,8 @@ pub enum Verb {
     Why(why::Args),
     /// Close the node or a device to new programs
     Drain(drain::Args),
+    /// Find what is wrong with a node, and prove its caps by trying to exceed one
+    Doctor(doctor::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
     /// Read the quota file again
@@ -133,6 +135,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Set(args) => set::main(args, run_dir.as_deref()),
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
         Verb::Drain(args) => drain::main(&args, run_dir.as_deref()),
+        Verb::Doctor(args) => doctor::main(&args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Reload(args) => reload::main(&args, run_dir.as_deref()),
         Verb::Config(verb) => config_check::main(verb),

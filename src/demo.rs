@@ -7,7 +7,7 @@ mod progress;
 mod promises;
 mod stage;
 mod tenant;
-mod truth;
+pub mod truth;
 
 use std::io::IsTerminal;
 

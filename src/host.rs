@@ -155,6 +155,14 @@ fn status(root: &Root, json: bool) -> Result<Exit, Failure> {
     Ok(exit(&report))
 }
 
+/// For `doctor`: whether host mode is as it should be, on or off, and what there is to say.
+pub fn standing() -> Result<(bool, String), Failure> {
+    let report = Report::of(Wanted::here(&shipped()?));
+    let text = report.text();
+    let words: Vec<&str> = text.lines().map(str::trim).collect();
+    Ok((report.state != State::Stale, words.join("; ")))
+}
+
 fn exit(report: &Report) -> Exit {
     match report.state {
         State::Stale => Exit::FAILED,

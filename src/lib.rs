@@ -13,6 +13,7 @@ pub mod config_check;
 pub mod daemon;
 pub mod demo;
 pub mod device;
+pub mod doctor;
 pub mod drain;
 pub mod enforce;
 pub mod event_lines;

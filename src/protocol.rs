@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::admission::process::Credentials;
 use crate::cli::Driver;
 use crate::events::Event;
 use crate::exit::{Exit, Failure};
@@ -129,6 +130,11 @@ impl Connection {
                 path.display()
             ))),
         }
+    }
+
+    /// The daemon, as the kernel knows it from when it began to listen.
+    pub fn peer(&self) -> Option<Credentials> {
+        Credentials::of(self.stream.get_ref())
     }
 
     /// The node as it is now.

@@ -246,7 +246,8 @@ impl Core {
         let id = ClientId(self.next_client);
         self.next_client += 1;
         let command = process::command(owner.pid);
-        let client = Client::new(identity, &account, slot, command, user.into());
+        let mut client = Client::new(identity, &account, slot, command, user.into());
+        client.shim = version_in(&hello.build);
         self.seats.insert(id, seat);
         self.apply(Event::Admitted { id, client });
         if let Err(error) = self.watch(identity, pidfd) {
@@ -262,4 +263,12 @@ impl Core {
             seat.going = Some("not admitted after all");
         }
     }
+}
+
+/// The version a shim said it is, as far as it is text.
+fn version_in(build: &[u8]) -> Option<String> {
+    let end = build.iter().position(|byte| *byte == 0).unwrap_or(build.len());
+    let text = std::str::from_utf8(&build[..end]).ok()?;
+    let printable = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+    printable.then(|| text.to_string())
 }

@@ -51,7 +51,9 @@ impl Core {
         match request {
             Request::Status => {
                 self.read_ledgers();
-                admin.send(&Answer::Ok(self.state.document(&self.about, SystemTime::now())))
+                let mut node = self.state.document(&self.about, SystemTime::now());
+                node.not_in_force = self.config.not_in_force.iter().map(ToString::to_string).collect();
+                admin.send(&Answer::Ok(node))
             }
             Request::Events { follow } => {
                 admin.send(&Answer::Ok("events"))?;

@@ -10,7 +10,7 @@ use super::record;
 use crate::admission::admin::Admin;
 use crate::admission::identity::{Peer, Place, place_of};
 use crate::config::units::{self, Bytes, Memory};
-use crate::config::{DEFAULT_TENANT, MemoryRule, nearest};
+use crate::config::{DEFAULT_TENANT, MemoryRule, Per, nearest};
 use crate::events::timestamp;
 use crate::exit::Failure;
 use crate::protocol::set::{Account, Amounts, Changed, Device, SCHEMA, Set};
@@ -135,7 +135,14 @@ impl Core {
         for (account, place) in &self.places {
             known.extend([account.clone(), place.tenant.clone()]);
         }
-        if known.contains(target) || self.overrides.mentions(target) {
+        // A user's account may be meant before the user has a program.
+        let of_user = target.split_once('/').is_some_and(|(tenant, user)| {
+            let per = self.config.rules_of(tenant, SystemTime::now()).per;
+            known.contains(tenant)
+                && per == Per::User
+                && matches!(nix::unistd::User::from_name(user), Ok(Some(_)))
+        });
+        if of_user || known.contains(target) || self.overrides.mentions(target) {
             return Ok(target.into());
         }
         let known: Vec<String> = known.into_iter().collect();

@@ -24,6 +24,9 @@ pub struct Node {
     pub tenants: Vec<Tenant>,
     /// Processes that hold a device without being a client.
     pub unattached: Vec<Unattached>,
+    /// What the quota file says that has no effect yet, each with its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_in_force: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -149,6 +152,9 @@ pub struct Client {
     pub pid: u32,
     pub command: String,
     pub user: String,
+    /// Version of its shim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shim: Option<String>,
     /// When it became a client.
     pub started_at: String,
     /// Over all devices.

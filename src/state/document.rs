@@ -43,6 +43,7 @@ impl NodeState {
                 .iter()
                 .map(|(name, account)| self.tenant(name, account, now))
                 .collect(),
+            not_in_force: Vec::new(),
             unattached: self
                 .strangers
                 .iter()
@@ -121,6 +122,7 @@ impl NodeState {
                     pid: client.identity.pid,
                     command: client.command.clone(),
                     user: client.user.clone(),
+                    shim: client.shim.clone(),
                     started_at: timestamp(client.started_at),
                     used_bytes: self
                         .held_by(client)

@@ -164,6 +164,8 @@ pub struct Client {
     pub slot: SlotIndex,
     pub command: String,
     pub user: String,
+    /// Version of its shim, where it said one.
+    pub shim: Option<String>,
     pub started_at: SystemTime,
     pub(super) launches: u64,
     pub(super) last_launch: Option<SystemTime>,
@@ -179,6 +181,7 @@ impl Client {
             slot,
             command,
             user,
+            shim: None,
             started_at,
             launches: 0,
             last_launch: None,
