@@ -131,7 +131,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Device(args) => device::worker::run(&args),
         Verb::Status(args) => status::main(args, run_dir.as_deref()),
         Verb::Top(args) => top::main(args, run_dir.as_deref()),
-        Verb::Events(args) => event_lines::main(args, run_dir.as_deref()),
+        Verb::Events(args) => event_lines::main(&args, run_dir.as_deref()),
         Verb::Set(args) => set::main(args, run_dir.as_deref()),
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
         Verb::Drain(args) => drain::main(&args, run_dir.as_deref()),

@@ -11,7 +11,7 @@ pub const SCHEMA: &str = "stint.event/v1";
 /// Events kept; the oldest goes first.
 pub const KEPT: usize = 4096;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A process became a client.
