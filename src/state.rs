@@ -4,6 +4,7 @@
 mod document;
 mod drains;
 mod event;
+mod observed;
 mod overrides;
 mod rules;
 mod strangers;
@@ -55,6 +56,8 @@ struct OnDevice {
     /// Launches of clients that have left.
     launches_before: u64,
     reading: Reading,
+    /// The cap above which it was told to be while the node only observes.
+    told_above: Option<u64>,
 }
 
 /// See the module.
@@ -258,10 +261,7 @@ impl NodeState {
                 let fault = pid.into_iter().fold(fault, events::Event::pid);
                 vec![fault.device(self.index(device)).detail("detail", detail)]
             }
-            Event::Read { account, readings } => {
-                self.read(&account, readings, now);
-                Vec::new()
-            }
+            Event::Read { account, readings } => self.read(&account, readings, now),
             Event::Looked { looks, holders, own } => self.look(looks, &holders, &own, now),
             Event::Fault { what } => vec![events::Event::new(Kind::Fault).detail("what", what)],
             Event::Set {
@@ -481,9 +481,9 @@ impl NodeState {
         vec![line]
     }
 
-    fn read(&mut self, name: &str, readings: Vec<Reading>, now: SystemTime) {
+    fn read(&mut self, name: &str, readings: Vec<Reading>, now: SystemTime) -> Vec<events::Event> {
         let Some(account) = self.accounts.get_mut(name) else {
-            return;
+            return Vec::new();
         };
         for client in self.clients.values_mut().filter(|client| client.account == name) {
             let counts = readings
@@ -497,6 +497,11 @@ impl NodeState {
         }
         for (device, reading) in account.devices.iter_mut().zip(readings) {
             device.reading = reading;
+        }
+        if self.mode == Mode::Observe {
+            self.above_caps(name)
+        } else {
+            Vec::new()
         }
     }
 }

@@ -324,6 +324,42 @@ fn who_holds_a_device_without_being_a_client_is_shown_and_reported_once() {
     assert!(document(&node, at(7)).unattached.is_empty(), "it attached");
 }
 
+#[test]
+fn an_observed_account_above_its_cap_is_told_once_for_each_cap() {
+    let mut node = node();
+    node.mode = Mode::Observe;
+    node.apply(
+        Event::Opened {
+            place: place("a"),
+            granted: granted(4, 1),
+        },
+        at(0),
+    );
+    let read = |peak: u64, cap: u64| Event::Read {
+        account: "a".into(),
+        readings: vec![
+            Reading {
+                cap_bytes: cap * GIB,
+                used_bytes: GIB,
+                peak_bytes: peak * GIB,
+                ..Reading::default()
+            },
+            Reading::default(),
+        ],
+    };
+    assert!(node.apply(read(4, 4), at(1)).is_empty());
+    let lines = node.apply(read(5, 4), at(2));
+    assert_eq!(
+        (lines.len(), lines[0].kind, lines[0].device),
+        (1, Kind::State, Some(3))
+    );
+    assert_eq!(lines[0].detail["peak_bytes"], 5 * GIB);
+    assert!(node.apply(read(6, 4), at(3)).is_empty());
+    assert_eq!(node.apply(read(6, 5), at(4)).len(), 1);
+    node.mode = Mode::Enforce;
+    assert!(node.apply(read(6, 3), at(5)).is_empty());
+}
+
 fn of_bob(start_time: u64) -> Holder {
     Holder {
         start_time,

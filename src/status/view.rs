@@ -40,7 +40,13 @@ impl View {
         View {
             head: head(node),
             tables,
-            notes: node.tenants.iter().filter_map(note).collect(),
+            notes: node
+                .tenants
+                .iter()
+                .filter_map(note)
+                .chain(above_caps(node))
+                .chain(node.not_in_force.clone())
+                .collect(),
         }
     }
 
@@ -250,6 +256,23 @@ fn note(tenant: &Tenant) -> Option<String> {
         "{}: at {at} pid {pid} was refused {asked_bytes} bytes on device {device} ({reason}): {used_bytes} of {cap_bytes} in use",
         tenant.account
     ))
+}
+
+/// What a node that only observes would have refused.
+fn above_caps(node: &Node) -> Vec<String> {
+    let mut above = Vec::new();
+    for tenant in node.tenants.iter().filter(|tenant| !tenant.enforced) {
+        for device in &tenant.devices {
+            let (peak, cap) = (device.memory.peak_bytes.unwrap_or(0), device.memory.cap_bytes);
+            if peak > cap {
+                above.push(format!(
+                    "{}: had {peak} bytes of device {}, above its cap of {cap}: enforced, it would have been refused",
+                    tenant.account, device.index
+                ));
+            }
+        }
+    }
+    above
 }
 
 fn bytes(bytes: Option<u64>) -> String {
