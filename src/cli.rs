@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::exit::{Exit, Failure};
 use crate::{
     completions, config_check, daemon, demo, device, doctor, drain, event_lines, host, keeper, load, man,
-    reload, run, set, sim, status, top, why,
+    reap, reload, run, set, sim, status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -54,6 +54,8 @@ pub enum Verb {
     Drain(drain::Args),
     /// Find what is wrong with a node, and prove its caps by trying to exceed one
     Doctor(doctor::Args),
+    /// End processes that hold a GPU and belong to nobody alive
+    Reap(reap::Args),
     /// A synthetic CUDA client: what demo and benches run
     Load(load::Args),
     /// Read the quota file again
@@ -136,6 +138,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
         Verb::Drain(args) => drain::main(&args, run_dir.as_deref()),
         Verb::Doctor(args) => doctor::main(&args, run_dir.as_deref()),
+        Verb::Reap(args) => reap::main(args, run_dir.as_deref()),
         Verb::Load(args) => load::main(args),
         Verb::Reload(args) => reload::main(&args, run_dir.as_deref()),
         Verb::Config(verb) => config_check::main(verb),

@@ -13,6 +13,7 @@ mod hear;
 mod inheritance;
 mod mend;
 mod notify;
+mod orphans;
 mod parked;
 mod peers;
 mod quota_files;

@@ -26,6 +26,7 @@ pub mod man;
 pub mod output;
 pub mod place;
 pub mod protocol;
+pub mod reap;
 pub mod reload;
 pub mod run;
 pub mod set;

@@ -5,6 +5,7 @@ mod document;
 mod drains;
 mod event;
 mod observed;
+mod orphans;
 mod overrides;
 mod rules;
 mod strangers;
@@ -16,6 +17,8 @@ use std::time::{Duration, SystemTime};
 use ledger::SlotIndex;
 
 use crate::admission::identity::Place;
+use crate::admission::orphan::Orphan;
+use crate::admission::process::Identity;
 use crate::config::{Mode, Overcommit};
 use crate::device::{Inventory, Look};
 use crate::enforce::Reading;
@@ -73,6 +76,7 @@ pub struct NodeState {
     clients: BTreeMap<ClientId, Client>,
     /// By pid and place of the device.
     strangers: BTreeMap<(u32, usize), Stranger>,
+    orphans: BTreeMap<Identity, Orphan>,
     denials: Denials,
     /// What is closed to newcomers.
     pub drains: Drains,
@@ -97,6 +101,7 @@ impl NodeState {
             accounts: BTreeMap::new(),
             clients: BTreeMap::new(),
             strangers: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             denials: Denials::default(),
             drains: Drains::default(),
         }
@@ -315,6 +320,7 @@ impl NodeState {
             Event::ConfigNote { message } => {
                 vec![events::Event::new(Kind::Config).detail("message", message)]
             }
+            Event::Orphans(found) => self.orphaned(found),
             Event::State { what } => vec![events::Event::new(Kind::State).detail("what", what)],
         }
     }

@@ -1,5 +1,6 @@
 //! `stint status`: the node once, as JSON or as tables (`status/view.rs`), which `top` shows live.
 
+mod orphans;
 pub mod view;
 
 use std::path::Path;

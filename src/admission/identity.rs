@@ -133,9 +133,19 @@ impl Launches {
         self.0.values().filter(|place| place.account == account).count()
     }
 
+    /// Whether this process heads a launch and lives.
+    pub fn lives(&self, head: Identity) -> bool {
+        self.0.contains_key(&head)
+    }
+
+    /// The head of the nearest launch a process descends from.
+    pub fn head_of(&self, peer: &Peer) -> Option<Identity> {
+        peer.chain.iter().copied().find(|ancestor| self.lives(*ancestor))
+    }
+
     /// The nearest launch a process descends from.
     fn of(&self, peer: &Peer) -> Option<&Place> {
-        peer.chain.iter().find_map(|ancestor| self.0.get(ancestor))
+        self.0.get(&self.head_of(peer)?)
     }
 }
 

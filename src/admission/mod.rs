@@ -1,5 +1,5 @@
 //! Who is this process, and which tenant does it belong to? `attach.rs` and `admin.rs` hold the conversations, `process.rs`,
-//! `namespace.rs`, `container.rs` and `users.rs` ask kernel and host, `matching.rs` and `identity.rs` decide.
+//! `namespace.rs`, `container.rs` and `users.rs` ask kernel and host, `matching.rs` and `identity.rs` decide; `orphan.rs` tells who is left over.
 
 pub mod admin;
 pub mod attach;
@@ -7,5 +7,6 @@ pub mod container;
 pub mod identity;
 pub mod matching;
 pub mod namespace;
+pub mod orphan;
 pub mod process;
 pub mod users;

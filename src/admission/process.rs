@@ -25,6 +25,9 @@ pub struct Identity {
 pub struct Stat {
     pub identity: Identity,
     pub parent: u32,
+    /// Its process group and its session, by the numbers of their leaders.
+    pub group: u32,
+    pub session: u32,
     /// Addresses that change when the process executes another program: start of code, of the stack, of its arguments.
     /// Zero where we may not look.
     pub image: [u64; 3],
@@ -49,6 +52,8 @@ fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
             start_time: number(22)?,
         },
         parent: u32::try_from(number(4)?).ok()?,
+        group: u32::try_from(number(5)?).unwrap_or(0),
+        session: u32::try_from(number(6)?).unwrap_or(0),
         image: [
             number(26).unwrap_or(0),
             number(28).unwrap_or(0),
@@ -154,6 +159,29 @@ pub fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+/// How a process stands to its session and to our pid namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub ignores_hangup: bool,
+    /// It is in a pid namespace below ours.
+    pub nested: bool,
+}
+
+/// That of the process with number `pid` now, if there is one.
+pub fn standing(pid: u32) -> Option<Standing> {
+    parse_standing(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn parse_standing(text: &str) -> Option<Standing> {
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+    let ignored = u64::from_str_radix(value("SigIgn:")?.trim(), 16).ok()?;
+    Some(Standing {
+        // SIGHUP is signal 1, the lowest bit.
+        ignores_hangup: ignored & 1 != 0,
+        nested: value("NSpid:").is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1),
+    })
+}
+
 /// Whether the process maps one of the files `inodes`, told by device and inode. `None`: we may not look, or it has gone.
 pub fn maps_any(pid: u32, inodes: &[(u64, u64)]) -> Option<bool> {
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
@@ -208,7 +236,7 @@ mod tests {
                 start_time: 4242
             }
         );
-        assert_eq!(stat.parent, 3);
+        assert_eq!((stat.parent, stat.group, stat.session), (3, 7, 7));
         assert_eq!(stat.image, [26, 28, 48]);
     }
 
@@ -241,6 +269,15 @@ mod tests {
     fn user_and_groups_are_the_real_ones() {
         let text = "Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t100\t0\t0\t0\nGroups:\t4 27 \n";
         assert_eq!(parse_status(text), Some((1000, vec![0, 4, 27, 100])));
+    }
+
+    #[test]
+    fn a_process_under_nohup_or_in_a_namespace_is_told() {
+        let standing = |text| parse_standing(text).unwrap();
+        let of_nohup = standing("NSpid:\t7\nSigIgn:\t0000000000001001\n");
+        assert!(of_nohup.ignores_hangup && !of_nohup.nested);
+        assert!(standing("NSpid:\t7\t1\nSigIgn:\t0000000000001000\n").nested);
+        assert_eq!(parse_standing("Name:\tx\n"), None);
     }
 
     #[test]

@@ -116,6 +116,9 @@ impl Core {
                 message: format!("user {user} matches no tenant, and [node] unknown = \"refuse\""),
             }),
         };
+        if let Some(head) = self.launches.head_of(&peer) {
+            self.heads.insert(peer.identity, head);
+        }
         let observes = hello.flags & flags::OBSERVER != 0;
         let place = place.and_then(
             |place| match self.closed_to(&peer, Some(image)).filter(|_| !observes) {

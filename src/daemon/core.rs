@@ -86,6 +86,8 @@ pub(super) struct Core {
     pub groups: cgroup::Watch,
     /// What was told of placements already.
     pub noted: BTreeSet<String>,
+    /// The launches that clients were placed by, as long as they live.
+    pub heads: BTreeMap<Identity, Identity>,
     /// Those whose names are being looked up.
     pub parked: Vec<Parked>,
     pub launches: Launches,
@@ -181,6 +183,7 @@ impl Core {
             mounts: cgroup::Mounts::read().map_err(|error| failed("/proc/self/mountinfo", error))?,
             groups: cgroup::Watch::new().map_err(|error| failed("inotify", error))?,
             noted: BTreeSet::new(),
+            heads: BTreeMap::new(),
             parked: Vec::new(),
             launches: Launches::default(),
             places: BTreeMap::new(),
@@ -302,6 +305,7 @@ impl Core {
         self.end_settings(SystemTime::now());
         self.read_ledgers();
         self.close_devices();
+        self.look_for_orphans();
         self.mend_run_dir();
         if self.store.is_lost() {
             self.replace_keeper();

@@ -165,6 +165,20 @@ pub struct Client {
     /// Known to the daemon's look at the counters, a second apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_launch_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orphan: Option<Orphan>,
+}
+
+/// Nobody alive answers for a process: see `src/admission/orphan.rs`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orphan {
+    /// Who has ended.
+    pub why: String,
+    /// Why `stint reap` leaves it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spared: Option<String>,
+    /// In clock ticks since boot: with the pid it names one process for as long as the machine runs.
+    pub start_time: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -197,4 +211,6 @@ pub struct Unattached {
     pub used_bytes: Option<u64>,
     /// First seen by the daemon.
     pub since: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orphan: Option<Orphan>,
 }

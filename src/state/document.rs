@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use super::{Account, IDLE_AFTER, NodeState};
+use crate::admission::process::Identity;
 use crate::cli::Driver as DriverKind;
 use crate::config::Mode;
 use crate::events::timestamp;
@@ -54,6 +55,12 @@ impl NodeState {
                     device: self.index(*place),
                     used_bytes: stranger.used_bytes,
                     since: timestamp(stranger.since),
+                    orphan: stranger.start_time.and_then(|start_time| {
+                        self.orphan(Identity {
+                            pid: *pid,
+                            start_time,
+                        })
+                    }),
                 })
                 .collect(),
         }
@@ -134,6 +141,7 @@ impl NodeState {
                         .map(|(index, used_bytes)| ClientDevice { index, used_bytes })
                         .collect(),
                     last_launch_at: client.last_launch.map(timestamp),
+                    orphan: self.orphan(client.identity),
                 })
                 .collect(),
             last_refusal: account.last_refusal.as_ref().map(super::subject::shown),

@@ -7,6 +7,7 @@ use ledger::SlotIndex;
 
 use super::Holder;
 use crate::admission::identity::Place;
+use crate::admission::orphan::Orphan;
 use crate::admission::process::Identity;
 use crate::config::{Mode, Overcommit, Problems};
 use crate::device::Look;
@@ -133,6 +134,8 @@ pub enum Event {
     State {
         what: String,
     },
+    /// Those who hold a device and for whom nobody alive answers, all of them.
+    Orphans(BTreeMap<Identity, Orphan>),
 }
 
 /// What an account gets on one device.

@@ -28,7 +28,7 @@ pub struct Column {
 }
 
 /// What is said where nothing is known.
-const UNKNOWN: &str = "-";
+pub const UNKNOWN: &str = "-";
 
 impl View {
     /// `now` is for ages.
@@ -46,6 +46,7 @@ impl View {
                 .filter_map(note)
                 .chain(above_caps(node))
                 .chain(node.not_in_force.clone())
+                .chain(super::orphans::sentences(node, now))
                 .collect(),
         }
     }
@@ -64,7 +65,8 @@ impl View {
 }
 
 impl Table {
-    fn new<const N: usize>(columns: [&'static str; N]) -> Table {
+    /// An empty one with these titles.
+    pub fn new<const N: usize>(columns: [&'static str; N]) -> Table {
         // A title that begins with a blank is one of a column of numbers.
         let column = |title: &'static str| Column {
             title: title.trim_start(),
@@ -102,7 +104,8 @@ impl Table {
         }
     }
 
-    fn text(&self) -> String {
+    /// Its lines, aligned.
+    pub fn text(&self) -> String {
         let widths = self.widths();
         let line = |cells: Vec<&str>| {
             let cells = self.columns.iter().zip(cells).zip(&widths);
@@ -275,7 +278,8 @@ fn above_caps(node: &Node) -> Vec<String> {
     above
 }
 
-fn bytes(bytes: Option<u64>) -> String {
+/// An amount for people.
+pub fn bytes(bytes: Option<u64>) -> String {
     bytes.map_or(UNKNOWN.into(), |bytes| Bytes(bytes).to_string())
 }
 
@@ -288,7 +292,7 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Time since the RFC 3339 time `at`.
-fn age(at: &str, now: SystemTime) -> Option<String> {
+pub fn age(at: &str, now: SystemTime) -> Option<String> {
     let at = humantime::parse_rfc3339(at).ok()?;
     Some(span(now.duration_since(at).unwrap_or_default()))
 }
