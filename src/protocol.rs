@@ -182,13 +182,14 @@ impl Connection {
     fn ask<T: serde::de::DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
         let mut line = serde_json::to_string(request).map_err(|error| self.broken(error))?;
         line.push('\n');
-        self.stream
-            .get_mut()
-            .write_all(line.as_bytes())
-            .map_err(|error| self.broken(error))?;
-        let line = self
-            .line()?
-            .ok_or_else(|| self.broken("it closed the connection"))?;
+        // A daemon that refuses at once has hung up before it read this; its reason is there to be read all the same.
+        let written = self.stream.get_mut().write_all(line.as_bytes());
+        let line = match (self.line(), written) {
+            (Ok(Some(line)), _) => line,
+            (_, Err(error)) => return Err(self.broken(error)),
+            (Ok(None), Ok(())) => return Err(self.broken("it closed the connection")),
+            (Err(failure), Ok(())) => return Err(failure),
+        };
         match serde_json::from_str(&line).map_err(|error| self.broken(error))? {
             Answer::Ok(value) => Ok(value),
             Answer::Error(Refused { exit, message }) => Err(Failure::new(Exit(exit), message)),

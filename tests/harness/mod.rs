@@ -6,6 +6,7 @@
 pub mod artefacts;
 pub mod chance;
 pub mod elf;
+pub mod installed;
 pub mod machine;
 pub mod node;
 pub mod outcome;
