@@ -69,7 +69,7 @@ pub fn orphan(stat: Stat, known: Known<'_>) -> Option<Orphan> {
 
 /// Points 1 and 2: which of those above it has ended.
 fn gone(stat: Stat, launch_over: bool, look: impl Fn(u32) -> Option<Stat>) -> Option<&'static str> {
-    let lives = |pid: u32| pid == stat.identity.pid || look(pid).is_some();
+    let lives = |pid: u32| pid == stat.identity.pid || look(pid).is_some_and(|found| !found.ended);
     if launch_over {
         return Some("the `stint run` it was started by has ended");
     }
@@ -131,6 +131,7 @@ mod tests {
                 Stat {
                     identity,
                     parent,
+                    ended: false,
                     group,
                     session,
                     image,
@@ -185,6 +186,14 @@ mod tests {
     }
 
     #[test]
+    fn a_leader_nobody_has_waited_for_has_ended() {
+        let mut world = world(&[(1, 0, 1, 1), (10, 5, 10, 10), (20, 1, 20, 10)]);
+        assert_eq!(why(&world, 20, false), None);
+        world.get_mut(&10).unwrap().ended = true;
+        assert_eq!(why(&world, 20, false), SESSION);
+    }
+
+    #[test]
     fn a_process_that_made_its_own_session_answers_for_itself() {
         let world = world(&[(1, 0, 1, 1), (40, 1, 40, 40), (41, 40, 40, 40)]);
         assert_eq!(why(&world, 40, false), None);
@@ -216,7 +225,7 @@ mod tests {
     fn a_session_whose_leader_is_killed_leaves_orphans_and_nohup_spares_them() {
         use std::io::{BufRead, BufReader};
         use std::process::{Command, Stdio};
-        for (prefix, spared) in [("", false), ("nohup ", true)] {
+        for (prefix, spared) in [("", false), ("trap '' HUP; ", true)] {
             let script = format!("{prefix}sleep 1000 & echo $!; wait");
             let mut command = Command::new("setsid");
             command

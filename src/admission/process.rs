@@ -25,6 +25,8 @@ pub struct Identity {
 pub struct Stat {
     pub identity: Identity,
     pub parent: u32,
+    /// It has ended, and its parent has not asked how.
+    pub ended: bool,
     /// Its process group and its session, by the numbers of their leaders.
     pub group: u32,
     pub session: u32,
@@ -52,6 +54,7 @@ fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
             start_time: number(22)?,
         },
         parent: u32::try_from(number(4)?).ok()?,
+        ended: matches!(fields.first(), Some(&("Z" | "X"))),
         group: u32::try_from(number(5)?).unwrap_or(0),
         session: u32::try_from(number(6)?).unwrap_or(0),
         image: [
@@ -236,7 +239,11 @@ mod tests {
                 start_time: 4242
             }
         );
-        assert_eq!((stat.parent, stat.group, stat.session), (3, 7, 7));
+        assert_eq!(
+            (stat.parent, stat.group, stat.session, stat.ended),
+            (3, 7, 7, false)
+        );
+        assert!(parse_stat(7, &text.replacen("S 3", "Z 3", 1)).unwrap().ended);
         assert_eq!(stat.image, [26, 28, 48]);
     }
 

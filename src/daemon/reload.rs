@@ -194,6 +194,7 @@ impl Core {
         }
         let changed = self.config.changes(&config);
         let old = std::mem::replace(&mut self.config, config);
+        self.users.forget_groups();
         let total = |device: &crate::device::Device| self.config.node.reserve_on(Bytes(device.total_bytes)).0;
         self.apply(Event::Reloaded {
             cause: cause.into(),
