@@ -113,7 +113,8 @@ impl Options {
     /// A node on this machine's GPUs.
     pub fn nvidia(run_dir: &Path, config: Config) -> Result<Options, Failure> {
         let libraries = Libraries::nvidia().ok_or_else(|| {
-            Failure::failed("no NVIDIA driver on this machine (no libnvidia-ml.so.1): use `--driver sim` for the stand-in")
+            // What systemd does not try again: a driver does not come by itself.
+            Failure::bad_config("no NVIDIA driver on this machine (no libnvidia-ml.so.1): use `--driver sim` for the stand-in")
         })?;
         Ok(Options::new(
             run_dir,
