@@ -21,7 +21,7 @@ use crate::{
 /// Files of `packaging/deb/PACKAGE` that go beside the control file, and their modes.
 const BESIDE: [(&str, u32); 5] = [
     ("conffiles", 0o644),
-    ("preinst", 0o755),
+    ("triggers", 0o644),
     ("postinst", 0o755),
     ("prerm", 0o755),
     ("postrm", 0o755),

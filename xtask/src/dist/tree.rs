@@ -23,7 +23,13 @@ pub struct Tree {
 }
 
 /// Documents that a node's administrator wants beside the program.
-const DOCUMENTS: [&str; 1] = ["install.md"];
+const DOCUMENTS: [&str; 5] = [
+    "install.md",
+    "first-five-minutes.md",
+    "configuration.md",
+    "host-mode.md",
+    "failure-modes.md",
+];
 
 /// All packages' trees, in a directory that is removed with this.
 pub struct Trees {
