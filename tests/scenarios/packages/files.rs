@@ -1,14 +1,13 @@
 //! What the packages bring, what they say about themselves, and that nothing of them stays.
 
 use super::*;
+use crate::harness::outcome::Outcome;
 
 /// Every file with its kind and mode, but for what belongs to the package manager itself.
 #[track_caller]
-fn files(system: &Overlay) -> Vec<String> {
-    let own = "-path /var/lib/dpkg -o -path /var/log -o -path /packages -o -path /proc -o -path /sys -o -path /dev -o -path /tmp";
-    let list = system
-        .sh(&format!("find / \\( {own} \\) -prune -o -printf '%p %y %m\\n'"))
-        .success();
+pub fn files(sh: impl Fn(&str) -> Outcome) -> Vec<String> {
+    let own = "-path /var/lib/dpkg -o -path /var/log -o -path /packages -o -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /opt -o -path /run/systemd";
+    let list = sh(&format!("find / \\( {own} \\) -prune -o -printf '%p %y %m\\n'")).success();
     let mut lines: Vec<String> = list.stdout.lines().map(str::to_owned).collect();
     lines.sort();
     lines
@@ -27,7 +26,7 @@ fn packages_install_and_leave_nothing_where_no_service_manager_runs() {
     let Some(system) = system("packages in an image") else {
         return;
     };
-    let before = files(&system);
+    let before = files(|line| system.sh(line));
     system.sh(&format!("dpkg -i {}", paths(VERSION))).success();
     assert_eq!(
         system.sh("dpkg --verify stint stint-sim").success().stdout,
@@ -54,10 +53,12 @@ fn packages_install_and_leave_nothing_where_no_service_manager_runs() {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
     assert!(said.is_empty(), "the installed quota file caps nobody: {said:?}");
+    let examples = "sed 's/^#\\([^ ]\\)/\\1/' /etc/stint/stint.toml > /tmp/examples.toml && stint config check /tmp/examples.toml";
+    system.sh(examples).success();
     // What an administrator adds goes with a purge, and not before.
     system.sh("echo '[node]' > /etc/stint/stint.d/own.toml && dpkg -r stint stint-sim && test -e /etc/stint/stint.d/own.toml").success();
     system.sh("dpkg -P stint stint-sim").success();
-    let after = files(&system);
+    let after = files(|line| system.sh(line));
     let new: Vec<_> = after.iter().filter(|line| !before.contains(line)).collect();
     let gone: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
     assert!(
