@@ -123,9 +123,12 @@ fn enable(root: &Root, if_enabled: bool) -> Result<Exit, Failure> {
     }
     let site = Site::hold().map_err(failed)?;
     let wanted = Wanted::here(&shipped).map_err(unchanged("enable"))?;
-    site.install(&wanted).map_err(unchanged("enable"))?;
+    // Nothing to do is nothing done: a trigger that watches the loader's cache must not call itself.
+    if Report::of(Ok(&wanted)).state != State::On {
+        site.install(&wanted).map_err(unchanged("enable"))?;
+    }
     boot::provide(root.root.is_none()).map_err(failed)?;
-    let report = Report::of(Ok(wanted));
+    let report = Report::of(Ok(&wanted));
     output::line(&report.text())?;
     if root.root.is_none() && !boot::daemon_answers() && boot::now() == Some(boot::Absent::Refuse) {
         output::line("  no daemon answers: programs that use CUDA are refused until `stint daemon` runs")?;
@@ -137,8 +140,16 @@ fn disable(root: &Root) -> Result<Exit, Failure> {
     let failed = |error: HostError| error.failure("disable");
     needs_root("disable")?;
     root.enter("disable")?;
-    Site::hold().and_then(|site| site.remove()).map_err(failed)?;
-    boot::withdraw(root.root.is_none()).map_err(failed)?;
+    let remove = || -> Result<(), HostError> {
+        let site = Site::hold()?;
+        if site::is_anything_there() || boot::is_provided() {
+            site.take_out()?;
+            boot::withdraw(root.root.is_none())?;
+            site.sweep()?;
+        }
+        Ok(())
+    };
+    remove().map_err(failed)?;
     output::line("host mode is off: programs that start from now on find the driver itself")?;
     Ok(Exit::OK)
 }
@@ -146,7 +157,8 @@ fn disable(root: &Root) -> Result<Exit, Failure> {
 fn status(root: &Root, json: bool) -> Result<Exit, Failure> {
     let shipped = shipped()?;
     root.enter("status")?;
-    let report = Report::of(Wanted::here(&shipped));
+    let wanted = Wanted::here(&shipped);
+    let report = Report::of(wanted.as_ref());
     if json {
         output::json(&report)?;
     } else {
@@ -157,7 +169,7 @@ fn status(root: &Root, json: bool) -> Result<Exit, Failure> {
 
 /// For `doctor`: whether host mode is as it should be, on or off, and what there is to say.
 pub fn standing() -> Result<(bool, String), Failure> {
-    let report = Report::of(Wanted::here(&shipped()?));
+    let report = Report::of(Wanted::here(&shipped()?).as_ref());
     let text = report.text();
     let words: Vec<&str> = text.lines().map(str::trim).collect();
     Ok((report.state != State::Stale, words.join("; ")))

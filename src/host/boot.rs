@@ -21,6 +21,10 @@ const HEAD: &str = "# Made by `stint host enable`, removed by `stint host disabl
 /// Said in `OWN` when its directory was made for it.
 const DIRECTORY_TOO: &str = "# Its directory was made with it.\n";
 
+/// What `status` says where nothing was provided.
+pub const NOTHING: &str = "nothing makes /run/stint/attach/policy at boot (there is no systemd-tmpfiles): programs that start before \
+                           the daemon are not capped, unless a boot script copies that file";
+
 /// What a program does that finds no daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -69,11 +73,16 @@ fn policy_in(text: &str) -> Absent {
     }
 }
 
-/// Provides for the next boot and for now. `false`: nothing here reads `tmpfiles.d`, so nothing was provided for the boot.
-pub fn provide(running_system: bool) -> Result<bool, HostError> {
+/// Whether the line for the boot is ours.
+pub fn is_provided() -> bool {
+    fs::read_to_string(OWN).is_ok_and(|text| text.starts_with(HEAD))
+}
+
+/// Provides for the next boot, where systemd can be told, and for now.
+pub fn provide(running_system: bool) -> Result<(), HostError> {
     let word = now().filter(|_| running_system).unwrap_or(Absent::Refuse);
-    let systemd = Path::new("/usr/lib/tmpfiles.d").is_dir();
-    if systemd && !Path::new(PACKAGED).exists() {
+    let somebody_elses = Path::new(PACKAGED).exists() || (Path::new(OWN).exists() && !is_provided());
+    if Path::new("/usr/lib/tmpfiles.d").is_dir() && !somebody_elses {
         let path = Path::new(OWN);
         let write = || -> io::Result<()> {
             let made = !path.parent().is_some_and(Path::is_dir);
@@ -104,21 +113,19 @@ pub fn provide(running_system: bool) -> Result<bool, HostError> {
         };
         write().map_err(|error| HostError::io(&path, error))?;
     }
-    Ok(systemd)
+    Ok(())
 }
 
-/// Takes back what `provide` made. The policy of a running daemon, or of an installed package, stays.
+/// Takes back what `provide` made. The policy of a running daemon or of an installed package stays, and so does a line that
+/// an administrator wrote.
 pub fn withdraw(running_system: bool) -> Result<(), HostError> {
     let path = Path::new(OWN);
-    let Ok(text) = fs::read_to_string(path) else {
-        return Ok(());
-    };
-    if !text.starts_with(HEAD) {
-        return Ok(()); // an administrator's own
-    }
-    remove(path)?;
-    if text.contains(DIRECTORY_TOO) {
-        let _ = fs::remove_dir(path.parent().unwrap_or(path)); // others have put something into it since
+    if is_provided() {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        remove(path)?;
+        if text.contains(DIRECTORY_TOO) {
+            let _ = fs::remove_dir(path.parent().unwrap_or(path)); // others have put something into it since
+        }
     }
     if running_system && !Path::new(PACKAGED).exists() && !daemon_answers() {
         let system = Path::new(SYSTEM);

@@ -46,10 +46,8 @@ pub struct Report {
 
 impl Report {
     /// Compares what is on this system with what is wanted.
-    pub fn of(wanted: Result<Wanted, HostError>) -> Report {
+    pub fn of(wanted: Result<&Wanted, &HostError>) -> Report {
         let directory = site::directory_in_force();
-        let copies = site::copies_in_cache();
-        let left_over = Path::new(site::LIBRARIES).exists();
         let mut report = Report {
             schema: SCHEMA,
             state: State::Off,
@@ -57,8 +55,8 @@ impl Report {
             at_boot: boot::at_boot(),
             problems: Vec::new(),
         };
-        if directory.is_none() && copies.is_empty() && !left_over {
-            report.libraries = wanted.map(|wanted| shown(&wanted)).unwrap_or_default();
+        if !site::is_anything_there() {
+            report.libraries = wanted.map(shown).unwrap_or_default();
             return report;
         }
         let mut wrong = |what: String| report.problems.push(what);
@@ -73,7 +71,7 @@ impl Report {
                             "the driver or Stint's libraries have changed since the copies were made".into(),
                         );
                     }
-                    Some(_) if !site::is_whole(&should, &wanted) => {
+                    Some(_) if !site::is_whole(&should, wanted) => {
                         wrong(format!("{} is damaged", should.display()))
                     }
                     Some(_) => {}
@@ -87,14 +85,18 @@ impl Report {
                         }
                     }
                 }
-                report.libraries = shown(&wanted);
+                report.libraries = shown(wanted);
             }
         }
-        if report.at_boot.is_none() {
-            wrong(
-                "nothing makes the policy at boot: programs that start before the daemon are not capped"
-                    .into(),
-            );
+        match (report.at_boot, boot::now()) {
+            (None, _) => wrong(boot::NOTHING.into()),
+            (Some(Absent::Run), Some(Absent::Refuse)) => {
+                wrong(
+                    "programs that start before the daemon are not capped, later ones are refused without it"
+                        .into(),
+                );
+            }
+            _ => {}
         }
         report.state = if report.problems.is_empty() {
             State::On

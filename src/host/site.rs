@@ -68,12 +68,17 @@ impl Site {
         installed
     }
 
-    /// Takes everything away again.
-    pub fn remove(&self) -> Result<(), HostError> {
+    /// Programs that start from now on find the driver itself.
+    pub fn take_out(&self) -> Result<(), HostError> {
         if exists(Path::new(CONF)) || !copies_in_cache().is_empty() {
             remove(Path::new(CONF))?;
             update_cache()?;
         }
+        Ok(())
+    }
+
+    /// Removes the copies, once no program is sent to them any more.
+    pub fn sweep(&self) -> Result<(), HostError> {
         self.remove_other_directories(&[]);
         let base = Path::new(LIBRARIES);
         match exists(base) {
@@ -92,6 +97,11 @@ impl Site {
             let _ = fs::remove_dir(directory); // not empty where host mode is on, or a package is installed
         }
     }
+}
+
+/// Whether any part of host mode is on this system, finished or not.
+pub fn is_anything_there() -> bool {
+    exists(Path::new(CONF)) || exists(Path::new(LIBRARIES)) || !copies_in_cache().is_empty()
 }
 
 /// The directory that the configuration names now.

@@ -13,7 +13,7 @@ use object::LittleEndian;
 use object::elf::{
     DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, FileHeader64, PF_R, PF_W, PT_DYNAMIC, PT_LOAD, PT_PHDR,
     ProgramHeader64, R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_RELATIVE, Rela64, SHN_UNDEF, SHT_DYNAMIC,
-    SHT_DYNSYM, SHT_RELA, STB_WEAK, SectionHeader64, Sym64,
+    SHT_DYNSYM, SHT_RELA, SectionHeader64, Sym64,
 };
 use object::endian::{I64, U16, U32, U64};
 use object::pod::{Pod, bytes_of_slice, slice_from_bytes_mut};
@@ -122,7 +122,6 @@ impl<'a> File<'a> {
             symbol.st_shndx = U16::new(LE, SHN_UNDEF);
             symbol.st_value = U64::new(LE, 0);
             symbol.st_size = U64::new(LE, 0);
-            symbol.set_st_info(STB_WEAK, symbol.st_type());
         }
         for section in self
             .sections
@@ -305,18 +304,44 @@ mod tests {
         std::fs::write(&file, copy).unwrap();
         let object = driver::elf::Object::open(&file).unwrap();
         assert!(!object.exports().contains(&"cosh") && object.exports().contains(&"sinh"));
+        let said = trial(&file);
+        assert!(
+            said.contains(&*real.to_string_lossy()) && !said.contains("undefined symbol"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn what_is_hidden_still_serves_the_library_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, file) = (directory.path().join("own.c"), directory.path().join("own.so"));
+        std::fs::write(&source, "int gone(void) { return 7; } int (*table[])(void) = { gone }; int stays(void) { return gone(); }").unwrap();
+        let mut compile = Command::new("cc");
+        compile
+            .args(["-shared", "-fPIC", "-Wl,-z,now", "-fno-plt", "-o"])
+            .arg(&file)
+            .arg(&source);
+        assert!(compile.status().unwrap().success());
+        let real = driver::load::find("libgcc_s.so.1", None).unwrap();
+        let copy = tailor(&std::fs::read(&file).unwrap(), |name| name == "gone", &real).unwrap();
+        assert!(!exports(&copy).unwrap().iter().any(|name| name == "gone"));
+        std::fs::write(&file, copy).unwrap();
+        let said = trial(&file);
+        assert!(
+            said.contains("libgcc_s") && !said.contains("undefined symbol"),
+            "{said}"
+        );
+    }
+
+    /// What the loader says that loads `file` and binds all its symbols.
+    fn trial(file: &Path) -> String {
         let mut loader = Command::new("/lib64/ld-linux-x86-64.so.2");
         loader
             .env("LD_TRACE_LOADED_OBJECTS", "1")
             .env("LD_WARN", "yes")
             .env("LD_BIND_NOW", "yes");
-        let output = loader.arg(&file).output().unwrap();
-        let said =
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(
-            said.contains(&*real.to_string_lossy()) && !said.contains("undefined symbol"),
-            "{said}"
-        );
+        let output = loader.arg(file).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
     }
 
     #[test]

@@ -166,6 +166,11 @@ fn an_interrupted_change_is_completed_or_undone_and_programs_start_meanwhile() {
         assert_eq!(lab.state(), "on", "{damage}");
         starts();
     }
+    {
+        // A trigger may watch the cache: it must not call itself for ever.
+        let _fails = Ldconfig::replaced(&lab, "exit 1");
+        lab.stint(&["host", "enable"]).success();
+    }
     lab.stint(&["host", "disable"]).success();
     lab.stint(&["host", "disable"]).success();
     assert_same(&lab.system(), &before, "off twice is off");

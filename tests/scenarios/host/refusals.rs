@@ -34,6 +34,21 @@ fn what_cannot_work_is_said_and_changes_nothing() {
     );
     assert_same(&lab.system(), &before, "undone");
 
+    // Without systemd it works from now to the next boot, and says so.
+    lab.overlay.sh("mv /usr/lib/tmpfiles.d /usr/lib/away").success();
+    let outcome = lab.stint(&["host", "enable"]);
+    assert!(
+        outcome.code == 1
+            && outcome
+                .stdout
+                .contains("nothing makes /run/stint/attach/policy at boot"),
+        "{outcome:?}"
+    );
+    assert!(lab.overlay.file("/run/stint/attach/policy").exists());
+    lab.stint(&["host", "disable"]).success();
+    lab.overlay.sh("mv /usr/lib/away /usr/lib/tmpfiles.d").success();
+    assert_same(&lab.system(), &before, "undone");
+
     // A directory that an administrator put before everybody else's.
     lab.overlay
         .sh("mkdir /opt/compat && cp /usr/lib/x86_64-linux-gnu/libcuda.so.1 /opt/compat && sed -i '1i /opt/compat' /etc/ld.so.conf && ldconfig")
