@@ -6,6 +6,7 @@ mod configuration;
 mod deaths;
 mod demo;
 mod devices;
+mod doctor;
 mod harmless;
 mod host;
 mod identity;
@@ -15,10 +16,12 @@ mod lookers;
 mod mistakes;
 mod namespaces;
 mod orphans;
+mod observe;
 mod packages;
 mod processes;
 mod restarts;
 mod silence;
+mod verbs;
 mod waits;
 
 use crate::harness::{

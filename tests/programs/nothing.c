@@ -1,0 +1,2 @@
+/* A shared object that does nothing, to stand where another should. */
+int stint_test_nothing;
