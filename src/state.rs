@@ -7,6 +7,8 @@ mod event;
 mod observed;
 mod orphans;
 mod overrides;
+mod refused;
+mod room;
 mod rules;
 mod strangers;
 mod subject;
@@ -28,6 +30,7 @@ pub use document::About;
 pub use drains::{Drains, Mark};
 pub use event::{Client, ClientId, Event, Granted, Refusal};
 pub use overrides::{Ended, Key, Overrides, Setting};
+pub use room::Overcommitted;
 pub use strangers::Holder;
 use strangers::Stranger;
 pub use subject::Subject;
@@ -35,8 +38,6 @@ use subject::{Denial, Denials};
 
 /// A tenant is idle when none of its clients launched anything for so long.
 const IDLE_AFTER: Duration = Duration::from_secs(2);
-/// Refusals of an account are logged at most so often; those between are counted in the next line.
-const REFUSAL_PACE: Duration = Duration::from_millis(100);
 
 /// An account on every device of the node.
 #[derive(Debug, Clone)]
@@ -82,14 +83,6 @@ pub struct NodeState {
     pub drains: Drains,
 }
 
-/// Why an account cannot be opened: more would be guaranteed than there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Overcommitted {
-    pub device: usize,
-    pub asked_bytes: u64,
-    pub left_bytes: u64,
-}
-
 impl NodeState {
     pub fn new(mode: Mode, overcommit: Overcommit, inventory: Inventory, reserved: Vec<u64>) -> NodeState {
         NodeState {
@@ -107,71 +100,10 @@ impl NodeState {
         }
     }
 
-    /// Bytes of device `place` an account may use at most.
-    pub fn usable(&self, place: usize) -> u64 {
-        let total = self
-            .inventory
-            .devices
-            .get(place)
-            .map_or(0, |device| device.total_bytes);
-        total.saturating_sub(self.reserved.get(place).copied().unwrap_or(0))
-    }
-
-    /// Whether the node can guarantee `granted` to one more account.
-    pub fn room_for(&self, granted: &[Granted]) -> Result<(), Overcommitted> {
-        if self.overcommit == Overcommit::Allow {
-            return Ok(());
-        }
-        for (device, granted) in granted.iter().enumerate() {
-            let left_bytes = self.unguaranteed(device);
-            if granted.guaranteed_bytes > left_bytes {
-                return Err(Overcommitted {
-                    device,
-                    asked_bytes: granted.guaranteed_bytes,
-                    left_bytes,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the node can guarantee what every account is to have: no more than there is, or than now.
-    pub fn room_for_all(&self, wanted: &BTreeMap<String, Vec<Granted>>) -> Result<(), Overcommitted> {
-        if self.overcommit == Overcommit::Allow {
-            return Ok(());
-        }
-        for device in 0..self.inventory.devices.len() {
-            let active = wanted.iter().filter(|(account, _)| self.is_active(account));
-            let asked = active.filter_map(|(_, granted)| granted.get(device));
-            let asked_bytes = asked.fold(0u64, |sum, granted| sum.saturating_add(granted.guaranteed_bytes));
-            let left_bytes = self.usable(device).max(self.guaranteed(device));
-            if asked_bytes > left_bytes {
-                return Err(Overcommitted {
-                    device,
-                    asked_bytes,
-                    left_bytes,
-                });
-            }
-        }
-        Ok(())
-    }
-
     /// Whether an account has a client or a launch: only then its guarantee counts.
     pub fn is_active(&self, account: &str) -> bool {
         let has_launch = self.accounts.get(account).is_some_and(|known| known.launches > 0);
         has_launch || self.clients.values().any(|client| client.account == account)
-    }
-
-    /// Bytes of device `place` that are guaranteed to no active account.
-    fn unguaranteed(&self, place: usize) -> u64 {
-        self.usable(place).saturating_sub(self.guaranteed(place))
-    }
-
-    /// Bytes of device `place` that are guaranteed to active accounts.
-    fn guaranteed(&self, place: usize) -> u64 {
-        let active = self.accounts.iter().filter(|(name, _)| self.is_active(name));
-        let guaranteed = active.filter_map(|(_, account)| account.devices.get(place));
-        guaranteed.fold(0u64, |sum, device| sum.saturating_add(device.guaranteed))
     }
 
     /// Account names, for those who read their words.
@@ -440,51 +372,6 @@ impl NodeState {
             }
         }
         lines
-    }
-
-    fn refuse(
-        &mut self,
-        name: &str,
-        slot: SlotIndex,
-        place: usize,
-        mut refusal: Refusal,
-        now: SystemTime,
-    ) -> Vec<events::Event> {
-        refusal.device = self.index(place);
-        if let Some(client) = self.client_in(name, slot) {
-            refusal.pid = client.identity.pid;
-        }
-        let Some(account) = self.accounts.get_mut(name) else {
-            return Vec::new();
-        };
-        if let Some(device) = account.devices.get_mut(place) {
-            device.refusals += 1;
-        }
-        account.last_refusal = Some(refusal.clone());
-        let recent = account.logged_at.and_then(|at| now.duration_since(at).ok());
-        if recent.is_some_and(|since| since < REFUSAL_PACE) {
-            account.unlogged += 1;
-            return Vec::new();
-        }
-        account.logged_at = Some(now);
-        let before = std::mem::take(&mut account.unlogged);
-        let line = self
-            .about(name, events::Event::new(Kind::Refused))
-            .pid(refusal.pid)
-            .device(refusal.device);
-        let line = line
-            .detail("reason", refusal.reason)
-            .detail("asked_bytes", refusal.asked_bytes);
-        let mut line = line
-            .detail("used_bytes", refusal.used_bytes)
-            .detail("cap_bytes", refusal.cap_bytes);
-        if let Some(function) = refusal.function {
-            line = line.detail("function", function);
-        }
-        if before > 0 {
-            line = line.detail("unlogged_before", before);
-        }
-        vec![line]
     }
 
     fn read(&mut self, name: &str, readings: Vec<Reading>, now: SystemTime) -> Vec<events::Event> {

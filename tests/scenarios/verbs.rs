@@ -151,7 +151,10 @@ fn events_followed_over_a_restart_mark_the_gap_and_go_on() {
 fn what_was_set_and_drained_holds_over_a_restart() {
     let mut node = Node::start(Setup::cap("1GiB"));
     let mut session = client(&node);
-    let account = node.status()["tenants"][0]["account"].as_str().expect("an account").to_owned();
+    let account = node.status()["tenants"][0]["account"]
+        .as_str()
+        .expect("an account")
+        .to_owned();
     told(&node, &["set", &account, "memory=256MiB"]);
     told(&node, &["drain"]);
     node.restart_daemon();
