@@ -102,11 +102,16 @@ impl RunDir {
             Absent::Refuse => "refuse",
             Absent::Run => "run",
         };
+        let text = format!("absent = \"{word}\"\n");
+        if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            // On a full disk, too, a daemon can start again.
+            return Ok(());
+        }
         let fresh = path.with_extension("new");
         let write = || -> io::Result<()> {
             let mut file = File::create(&fresh)?;
             file.set_permissions(Permissions::from_mode(0o644))?;
-            writeln!(file, "absent = \"{word}\"")?;
+            file.write_all(text.as_bytes())?;
             fs::rename(&fresh, &path)
         };
         write().map_err(|error| RunDirError::Io {

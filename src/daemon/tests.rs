@@ -2,6 +2,7 @@
 
 mod client;
 mod drain;
+mod losses;
 mod names;
 mod reload;
 mod restarts;

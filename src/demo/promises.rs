@@ -59,6 +59,17 @@ pub const PROMISES: &[Promise] = &[
             ..Sabotage::default()
         },
     },
+    Promise {
+        name: "daemon-restart-harmless",
+        promise: "a killed and restarted daemon costs no process an error or a kernel, and grants nothing twice (to 2 MiB)",
+        unit: "bytes above the cap",
+        act: daemon_restart_harmless,
+        keeps: |above| above <= 0.0 && above > -(LAST_PIECE as f64),
+        sabotage: || Sabotage {
+            adoption: true,
+            ..Sabotage::default()
+        },
+    },
 ];
 
 const MIB: u64 = 1 << 20;
@@ -149,5 +160,44 @@ fn killed_client_reclaimed(stage: &mut Stage) -> Result<Measured, Failure> {
     Ok(Measured {
         value: lost,
         samples: KILLS,
+    })
+}
+
+/// The daemon is killed and started again while one tenant works and another holds part of its cap. Then a newcomer takes what
+/// it gets of the rest.
+fn daemon_restart_harmless(stage: &mut Stage) -> Result<Measured, Failure> {
+    const RESTARTS: u64 = 3;
+    const BURSTS_PER_SECOND: u64 = 100;
+    let cap = 2048 * MIB;
+    let (seconds, every) = (
+        stage.seconds.to_string(),
+        format!("{}ms", 1000 / BURSTS_PER_SECOND),
+    );
+    let work = [
+        ["--memory", "256MiB", "--churn", "128MiB", "--kernel", "500us"],
+        ["--every", &every, "--burst", "1", "--seconds", &seconds],
+    ]
+    .concat();
+    let holder = stage.tenant("steady", cap, &["--memory", "1GiB", "--seconds", "3600"])?;
+    stage.wait_until_holds(&holder, 1024 * MIB)?;
+    let worker = stage.tenant("worker", 1024 * MIB, &work)?;
+    stage.wait_until_holds(&worker, 256 * MIB)?;
+    for _ in 0..RESTARTS {
+        stage.restart_daemon()?;
+    }
+    let taker = stage.tenant("steady", cap, &["--fill", "96MiB", "--seconds", "1"])?;
+    let report = stage.finish(&taker)?;
+    let most = stage.most_used(&[&holder, &taker])?;
+    let planned = u64::from(stage.seconds) * BURSTS_PER_SECOND;
+    let told = stage.finish(&worker)?;
+    if told.refusals > 0 || told.launches < planned {
+        return Err(Failure::failed(format!(
+            "the tenant at work was refused {} times and did {} of {planned} kernels",
+            told.refusals, told.launches
+        )));
+    }
+    Ok(Measured {
+        value: most as f64 - cap as f64,
+        samples: RESTARTS + report.allocations + report.refusals,
     })
 }

@@ -17,7 +17,7 @@ use super::truth::{Process, Source};
 use crate::artefacts::Artefacts;
 use crate::cli::Driver;
 use crate::config::Config;
-use crate::daemon::{Daemon, Options, Sabotage};
+use crate::daemon::{Daemon, Keeping, Options, Sabotage};
 use crate::exit::Failure;
 use crate::load::report::Report;
 use crate::protocol::Connection;
@@ -46,6 +46,7 @@ pub struct Stage {
     artefacts: Artefacts,
     /// Taken when the demo ends.
     daemon: Option<Daemon>,
+    options: Options,
     truth: Source,
     interrupted: Arc<AtomicBool>,
     /// Clients of the act.
@@ -82,24 +83,39 @@ impl Stage {
             artefacts: artefacts.clone(),
             run_dir: run_dir.clone(),
         };
+        let truth = nvidia.unwrap_or_else(sim);
+        // Nothing is kept back, so that a tenant without its cap finds the device's own end, and its neighbours with it.
+        let mut config = Config::default();
+        config.node.reserve = None;
+        let options = Options::of(Some(args.driver), &run_dir, args.devices.as_deref(), config)?;
         let mut stage = Stage {
             seconds,
             progress,
             driver: args.driver,
-            truth: nvidia.unwrap_or_else(sim),
+            truth,
             run_dir,
             artefacts,
             daemon: None,
+            options: Options {
+                sabotage,
+                keeping: Keeping::Keeper,
+                ..options
+            },
             interrupted,
             cast: Vec::new(),
             seen: Vec::new(),
         };
-        // Nothing is kept back, so that a tenant without its cap finds the device's own end, and its neighbours with it.
-        let mut config = Config::default();
-        config.node.reserve = None;
-        let options = Options::of(Some(args.driver), &stage.run_dir, args.devices.as_deref(), config)?;
-        stage.daemon = Some(Daemon::start(Options { sabotage, ..options })?);
+        stage.daemon = Some(Daemon::start(stage.options.clone())?);
         Ok(stage)
+    }
+
+    /// The daemon ends where it is, as if it were killed, and another starts in its place.
+    pub fn restart_daemon(&mut self) -> Result<(), Failure> {
+        if let Some(daemon) = self.daemon.take() {
+            daemon.crash()?;
+        }
+        self.daemon = Some(Daemon::start(self.options.clone())?);
+        self.check_interrupted()
     }
 
     /// Ends the node; what its clients told.

@@ -65,6 +65,9 @@ impl Libraries {
             command.env("STINT_RUN_DIR", run_dir);
         }
         command.env_remove("LD_PRELOAD");
+        for variable in crate::daemon::OWN_VARIABLES {
+            command.env_remove(variable);
+        }
         Ok(command)
     }
 }

