@@ -6,13 +6,39 @@ use super::Config;
 
 impl Config {
     /// Every key that has another value in `new`, one line each: `tenants.a.memory.burst: 8GiB → 6GiB`. Tenants and devices
-    /// that came or went are one line.
+    /// that came or went are one line; what a tenant has from `[defaults]` is told there.
     pub fn changes(&self, new: &Config) -> Vec<String> {
         // A configuration is plain values: there is nothing that could not be shown.
         let shown = |config: &Config| serde_json::to_value(config).unwrap_or_default();
+        let (mut was, mut is) = (shown(self), shown(new));
+        leave_out_inherited(&mut was, &mut is);
         let mut lines = Vec::new();
-        compare("", &shown(self), &shown(new), &mut lines);
+        compare("", &was, &is, &mut lines);
         lines
+    }
+}
+
+/// Takes out of each tenant what it has from `[defaults]` before and after.
+fn leave_out_inherited(was: &mut Value, is: &mut Value) {
+    let defaults = [was["defaults"].clone(), is["defaults"].clone()];
+    let (Some(before), Some(after)) = (was["tenants"].as_object_mut(), is["tenants"].as_object_mut()) else {
+        return;
+    };
+    for (name, old) in before {
+        let (Some(old), Some(new)) = (
+            old.as_object_mut(),
+            after.get_mut(name).and_then(Value::as_object_mut),
+        ) else {
+            continue;
+        };
+        let keys: Vec<String> = old.keys().cloned().collect();
+        for key in keys {
+            let inherited = old.get(&key) == defaults[0].get(&key) && new.get(&key) == defaults[1].get(&key);
+            if inherited {
+                old.remove(&key);
+                new.remove(&key);
+            }
+        }
     }
 }
 
@@ -85,10 +111,7 @@ mod tests {
             "defaults.memory.guaranteed: 8GiB → 6GiB",
             "node.mode: enforce → observe",
             "tenants.a: gone",
-            "tenants.b.idle_after: 2h → 1h 30m",
             "tenants.b.match: [{\"user\":\"u\"}] → []",
-            "tenants.b.memory.burst: 8GiB → 6GiB",
-            "tenants.b.memory.guaranteed: 8GiB → 6GiB",
             "tenants.b.per: user → tenant",
             "tenants.c: new",
         ];

@@ -1,13 +1,17 @@
 //! Reads quota files and directories of drop-ins from disk for `config/mod.rs`. `daemon/reload.rs` reads them again.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
 use crate::config::{Config, Problem, Problems, Source, Zone};
+
+/// In a directory: only its owner may rename or remove a file.
+const STICKY: u32 = 0o1000;
 
 const FILE: &str = "/etc/stint/stint.toml";
 const DROP_INS: &str = "/etc/stint/stint.d";
@@ -72,6 +76,28 @@ impl QuotaFiles {
         } else {
             Err(Problems(problems))
         }
+    }
+
+    /// Files and directories of these that somebody else than root and the daemon's user may write.
+    pub fn open_to_others(&self) -> Vec<PathBuf> {
+        let daemon = rustix::process::geteuid().as_raw();
+        let open = |path: &PathBuf| {
+            let Ok(found) = std::fs::metadata(path) else {
+                return false;
+            };
+            let foreign = found.uid() != 0 && found.uid() != daemon;
+            foreign || (found.mode() & 0o002 != 0 && found.mode() & STICKY == 0)
+        };
+        let files = self
+            .paths
+            .iter()
+            .flat_map(|path| files_of(path).unwrap_or_default());
+        let directories = self.paths.iter().map(|path| match path.is_dir() {
+            true => path.clone(),
+            false => path.parent().unwrap_or(path).to_path_buf(),
+        });
+        let all: BTreeSet<PathBuf> = files.chain(directories).collect();
+        all.into_iter().filter(open).collect()
     }
 
     /// The checked rules, in the time zone of this machine.
@@ -174,6 +200,26 @@ mod tests {
         );
         std::fs::write(&path, "[defaults]\nmemory = 6\n").unwrap();
         assert!(errors(&named).contains("q.toml:2:10: `6` has no unit"));
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_is_known() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("q.toml");
+        std::fs::write(&path, "").unwrap();
+        let set =
+            |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let files = QuotaFiles::named([path.clone()]);
+        set(&path, 0o664);
+        assert_eq!(files.open_to_others(), Vec::<PathBuf>::new());
+        set(&path, 0o666);
+        assert_eq!(files.open_to_others(), std::slice::from_ref(&path));
+        set(dir.path(), 0o777);
+        assert_eq!(files.open_to_others(), [dir.path().to_path_buf(), path.clone()]);
+        set(&path, 0o644);
+        set(dir.path(), 0o1777);
+        assert_eq!(files.open_to_others(), Vec::<PathBuf>::new());
     }
 
     #[test]

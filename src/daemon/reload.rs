@@ -91,7 +91,7 @@ impl Core {
         listen(&self.epoll, &hangups, HANGUP)?;
         self.minding.hangups = Some(hangups);
         self.minding.in_force = self.names_in_force(SystemTime::now());
-        self.say_what_is_named_in_vain();
+        self.say_what_is_odd();
         if self.minding.quota.is_some() {
             match Watch::start() {
                 Ok(watch) => {
@@ -235,7 +235,7 @@ impl Core {
                 message: key.to_string(),
             });
         }
-        self.say_what_is_named_in_vain();
+        self.say_what_is_odd();
         self.look_at_quota_files();
         Ok(Reloaded {
             schema: SCHEMA.into(),
@@ -306,8 +306,17 @@ impl Core {
             .collect()
     }
 
-    fn say_what_is_named_in_vain(&mut self) {
-        for message in self.config.named_in_vain(&self.inventory.capacities()) {
+    /// What is no mistake of the file and should be known.
+    fn say_what_is_odd(&mut self) {
+        let mut messages = self.config.named_in_vain(&self.inventory.capacities());
+        let files = self.minding.quota.as_ref().map(|quota| &quota.files);
+        for path in files.map(QuotaFiles::open_to_others).unwrap_or_default() {
+            let path = path.display();
+            messages.push(format!(
+                "{path}: others than root and the daemon's user may write it, and so change every cap"
+            ));
+        }
+        for message in messages {
             self.apply(Event::ConfigNote { message });
         }
     }
