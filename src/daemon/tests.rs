@@ -1,6 +1,7 @@
 //! A whole daemon on a fixed list of devices, with clients that are processes of their own (`src/daemon/tests/client.rs`).
 
 mod client;
+mod descriptors;
 mod drain;
 mod losses;
 mod names;

@@ -186,7 +186,8 @@ fn attach(run_dir: &Path, nonce: u64, flags: u16) -> Attached {
     attached
 }
 
-fn receive(socket: &OwnedFd) -> (Vec<u8>, Vec<OwnedFd>) {
+/// One message, and the descriptors that came with it.
+pub fn receive(socket: impl AsFd) -> (Vec<u8>, Vec<OwnedFd>) {
     let mut bytes = vec![0; LONGEST_REPLY];
     let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -233,6 +234,7 @@ fn this_process_is_a_client() {
                 answer
             }
             "launch" => launch(&run_dir, rest),
+            "hand" => super::descriptors::hand_a_socket_on(&run_dir),
             "drain" => drain(&run_dir, rest),
             "set" => set(&run_dir, rest),
             "reload" => match Connection::open(&run_dir).unwrap().reload() {
@@ -306,7 +308,8 @@ fn speak(run_dir: &Path, protocol: u16) -> (u16, ledger::wire::Status) {
     (reply.protocol, reply.status)
 }
 
-fn hello(nonce: u64, flags: u16) -> Hello {
+/// What a shim says first.
+pub fn hello(nonce: u64, flags: u16) -> Hello {
     Hello {
         protocol: PROTOCOL,
         flags,
