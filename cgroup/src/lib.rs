@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 mod container;
+#[cfg(test)]
+mod fuzzed;
 mod identity;
 mod job;
 mod membership;

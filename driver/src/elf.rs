@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const PT_NOTE: u32 = 4;
+/// Bytes of a program header.
+const PROGRAM_HEADER: u16 = 56;
 const SHT_DYNSYM: u32 = 11;
 
 /// An ELF note with a four-byte description; [`crate::mark_as_ours`] puts one into a library.
@@ -54,7 +56,7 @@ impl Object {
         Object::parse(std::fs::read(path).ok()?)
     }
 
-    fn parse(bytes: Vec<u8>) -> Option<Object> {
+    pub(crate) fn parse(bytes: Vec<u8>) -> Option<Object> {
         is_object(&bytes).then_some(Object { bytes })
     }
 
@@ -106,15 +108,19 @@ pub fn is_ours(path: &Path) -> Option<bool> {
 /// No note segment that matters is longer, in bytes.
 const LONGEST_NOTES: u64 = 64 << 10;
 
-fn carries_our_note(read: impl Fn(u64, usize) -> Option<Vec<u8>>) -> Option<bool> {
+pub(crate) fn carries_our_note(read: impl Fn(u64, usize) -> Option<Vec<u8>>) -> Option<bool> {
     let b = read(0, 64)?;
     if !is_object(&b) {
         return None;
     }
     let (start, size, count) = (u64_at(&b, 32)?, u16_at(&b, 54)?, u16_at(&b, 56)?);
+    // The loader takes no other size, and its product with the count is memory asked for on a file's word.
+    if size != PROGRAM_HEADER {
+        return None;
+    }
     let headers = read(start, size as usize * count as usize)?; // cut off: the loader refuses it as well
     let mut notes = headers
-        .chunks_exact(size.max(1) as usize)
+        .chunks_exact(size.into())
         .filter(|header| u32_at(header, 0) == Some(PT_NOTE))
         .filter_map(|header| {
             read(
@@ -161,6 +167,15 @@ fn u64_at(b: &[u8], at: usize) -> Option<u64> {
     ))
 }
 
+/// Reads a file held in memory.
+#[cfg(test)]
+pub(crate) fn reader(bytes: &[u8]) -> impl Fn(u64, usize) -> Option<Vec<u8>> {
+    |at, length| {
+        let at = usize::try_from(at).ok()?;
+        bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,22 +201,14 @@ mod tests {
                 assert!(object.exports().is_empty());
             }
             if cut >= 64 {
-                assert_eq!(carries_our_note(of(&whole[..cut])), (cut > 1000).then_some(false));
+                assert_eq!(carries_our_note(reader(&whole[..cut])), (cut > 1000).then_some(false));
             }
         }
         let mut wild = whole[..4096].to_vec();
         wild[32..48].fill(0xff);
         let object = Object::parse(wild.clone()).unwrap();
         assert!(object.exports().is_empty());
-        assert_eq!(carries_our_note(of(&wild)), None);
-    }
-
-    /// Reads a file held in memory.
-    fn of(bytes: &[u8]) -> impl Fn(u64, usize) -> Option<Vec<u8>> {
-        |at, length| {
-            let at = usize::try_from(at).ok()?;
-            bytes.get(at..at.checked_add(length)?).map(<[u8]>::to_vec)
-        }
+        assert_eq!(carries_our_note(reader(&wild)), None);
     }
 
     #[test]
@@ -218,8 +225,8 @@ mod tests {
         let at = u64_at(&file, notes + 8).unwrap() as usize;
         file[at..at + 4].copy_from_slice(&6u32.to_le_bytes());
         file[at + 12..at + 18].copy_from_slice(NOTE_OWNER);
-        assert_eq!(carries_our_note(of(&file)), Some(true));
-        assert_eq!(carries_our_note(of(b"#!/bin/sh")), None);
+        assert_eq!(carries_our_note(reader(&file)), Some(true));
+        assert_eq!(carries_our_note(reader(b"#!/bin/sh")), None);
     }
 
     #[test]

@@ -33,3 +33,6 @@ pub mod prelude {
     pub use crate::abi::*;
     pub use crate::{Class, CuResult, CudaError, StreamApi};
 }
+
+#[cfg(test)]
+mod fuzzed;

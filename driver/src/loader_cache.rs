@@ -44,25 +44,32 @@ fn text(bytes: &[u8], at: u32) -> Option<&str> {
     std::str::from_utf8(&rest[..rest.iter().position(|&b| b == 0)?]).ok()
 }
 
+/// A cache with one library twice, of another architecture first.
+#[cfg(test)]
+pub(crate) fn example() -> Vec<u8> {
+    let mut cache = b"ld.so-1.7.0\0\0\0\0\0".to_vec();
+    let start = cache.len();
+    cache.extend(MAGIC);
+    cache.extend(2u32.to_le_bytes());
+    cache.resize(start + HEADER, 0);
+    let strings = b"libcuda.so.1\0/opt/wrong\0/opt/right\0";
+    let base = (HEADER + 2 * ENTRY) as u32;
+    for (flags, value) in [(0x0003u32, 13u32), (X86_64, 24)] {
+        for word in [flags, base, base + value, 0, 0, 0] {
+            cache.extend(word.to_le_bytes());
+        }
+    }
+    cache.extend(strings);
+    cache
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn finds_an_entry_of_its_own_architecture() {
-        let mut cache = b"ld.so-1.7.0\0\0\0\0\0".to_vec();
-        let start = cache.len();
-        cache.extend(MAGIC);
-        cache.extend(2u32.to_le_bytes());
-        cache.resize(start + HEADER, 0);
-        let strings = b"libcuda.so.1\0/opt/wrong\0/opt/right\0";
-        let base = (HEADER + 2 * ENTRY) as u32;
-        for (flags, value) in [(0x0003u32, 13u32), (X86_64, 24)] {
-            for word in [flags, base, base + value, 0, 0, 0] {
-                cache.extend(word.to_le_bytes());
-            }
-        }
-        cache.extend(strings);
+        let cache = example();
         assert_eq!(lookup(&cache, "libcuda.so.1"), [PathBuf::from("/opt/right")]);
         assert!(lookup(&cache, "libcuda.so.2").is_empty());
         for cut in 0..cache.len() {

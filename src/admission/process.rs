@@ -224,6 +224,8 @@ pub fn same_namespace(pid: u32, kind: &str) -> Option<bool> {
 }
 
 #[cfg(test)]
+mod fuzzed;
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -146,4 +146,6 @@ pub fn tenant_name(name: &str) -> Result<(), String> {
 }
 
 #[cfg(test)]
+mod fuzzed;
+#[cfg(test)]
 mod tests;

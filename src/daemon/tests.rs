@@ -3,6 +3,7 @@
 mod client;
 mod descriptors;
 mod drain;
+mod fuzzed;
 mod losses;
 mod names;
 mod reload;

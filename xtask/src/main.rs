@@ -7,6 +7,7 @@
 mod artefacts;
 mod bench;
 mod dist;
+mod fuzz;
 mod inner;
 mod layout;
 mod link;
@@ -28,6 +29,7 @@ cargo xtask build                                build every artefact into targe
 cargo xtask demo [ARGS of stint demo]            build, then show the promises kept on the stand-in GPU
 cargo xtask test [--long] [--clients all] [FILTER]   build, then run every test; what is skipped is said at the end
 cargo xtask bench [FILTER]                       instruction counts and times
+cargo xtask fuzz [SECONDS]                       bytes nobody meant, for every reader of what others write; seconds per reader
 cargo xtask dist [--version X] [--as-built]      packages and a tarball under target/dist; --as-built: of what `build` left, for tests
 cargo xtask deny                                 licences, sources and bans of all dependencies
 cargo xtask link --soname NAME --names FILE --out FILE [--node VERSION] [--beside FILE]   one more library out of the stand-in's archive";
@@ -59,6 +61,7 @@ fn run(steps: &mut Steps) -> Result<ExitCode> {
         }
         "test" => test::test(steps, &layout, &test::Options::parse(&rest)?)?,
         "bench" => bench::bench(steps, &layout, &rest)?,
+        "fuzz" => fuzz::fuzz(steps, &layout, fuzz::parse(&rest)?)?,
         "dist" => dist::dist(steps, &layout, &dist::Options::parse(&rest)?)?,
         "deny" => test::deny(steps, &layout)?,
         "link" => link::command(&layout, &rest)?,

@@ -9,7 +9,7 @@ use rustix::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Everything the daemon ever does with an account.
-fn exercise(pair: &Pair) {
+pub fn exercise(pair: &Pair) {
     let mut daemon = pair.daemon();
     for cap in [0, 4096, u64::MAX] {
         let _ = daemon.set_cap(cap, Mode::Enforce);
@@ -44,7 +44,7 @@ fn exercise(pair: &Pair) {
     }
 }
 
-fn overwrite(fd: impl AsFd, place: u64, bytes: &[u8]) {
+pub fn overwrite(fd: impl AsFd, place: u64, bytes: &[u8]) {
     assert_eq!(rustix::io::pwrite(fd, bytes, place), Ok(bytes.len()));
 }
 

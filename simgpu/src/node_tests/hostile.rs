@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 /// A client that writes into its segment what it likes.
-struct Rogue {
+pub(super) struct Rogue {
     socket: OwnedFd,
     segment: Map<Segment>,
     kick: OwnedFd,
@@ -18,7 +18,7 @@ struct Rogue {
 }
 
 impl Rogue {
-    fn connect(node: &Node) -> Rogue {
+    pub(super) fn connect(node: &Node) -> Rogue {
         let socket = connect(&node.place.socket, 30).expect("a connection");
         let hello = Hello {
             magic: MAGIC,
@@ -38,7 +38,7 @@ impl Rogue {
     }
 
     /// Writes the entries where they belong and rings.
-    fn write(&self, entries: &[Entry]) {
+    pub(super) fn write(&self, entries: &[Entry]) {
         for entry in entries {
             let tail = self.segment.tail.0.load(Ordering::Relaxed);
             until("there is room, or we are cut off", || {
@@ -64,7 +64,7 @@ impl Rogue {
 }
 
 /// The node still works for others, to the nanosecond.
-fn works(node: &Node) {
+pub(super) fn works(node: &Node) {
     let client = node.client();
     let stream = client.stream(0, 0, 0).expect("stream");
     let (a, b) = (client.event().expect("event"), client.event().expect("event"));

@@ -1,5 +1,6 @@
 //! A whole node in one process: server thread and clients, as the front ends use them.
 
+mod fuzzed;
 mod hostile;
 mod memory;
 mod timeline;
