@@ -1,9 +1,10 @@
 //! Stream-ordered pools. What counts is what a pool has *reserved* from the device, which the driver alone knows: it grows
 //! with an allocation and shrinks at a later synchronisation or trim.
 //!
-//! Before an allocation its size is reserved, rounded up to the step in which pools of this driver were seen to grow. After it the
-//! pool's charge becomes what the driver says is reserved, as far as that is more; the charge falls only while no allocation
-//! of the pool is under way, so that no growth the driver has not told yet is given away.
+//! Before an allocation its size is reserved, rounded up to the step in which pools of this driver were seen to grow; until one
+//! was seen to grow, 32 MiB is presumed. After it the pool's charge becomes what the driver says is reserved, as far as that
+//! is more. Nothing is settled while an allocation of the pool is under way: the driver may have told of its growth, which
+//! the allocation's own reservation covers, and so would be charged twice.
 //!
 //! Next: `hooks/pool.rs`, the calls.
 
@@ -23,6 +24,10 @@ use crate::live::{AccountIndex, PAGE, PoolId};
 pub const RELEASE_THRESHOLD: u32 = 4;
 const RESERVED_NOW: u32 = 5;
 const USED_NOW: u32 = 7;
+
+/// What the drivers grow a pool by, in bytes, until this one was seen to do otherwise. Less would let the first growth pass the
+/// cap before it is undone; a driver that grows by less is known after its first.
+const PRESUMED: u64 = 32 << 20;
 
 /// A pool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,6 +61,8 @@ pub struct Pools {
     handles: BTreeMap<usize, PoolId>,
     /// Pools grow in multiples of this, as far as was seen: a page times a power of two.
     step: u64,
+    /// And by no less than this.
+    least: u64,
     next: PoolId,
 }
 
@@ -74,7 +81,8 @@ impl Pools {
         Pools {
             pools: BTreeMap::new(),
             handles: BTreeMap::new(),
-            step: PAGE,
+            step: PRESUMED,
+            least: PRESUMED,
             next: 0,
         }
     }
@@ -120,6 +128,27 @@ impl Pools {
     }
 }
 
+impl Pools {
+    /// The most a pool is expected to grow by when `bytes` are asked of it.
+    fn foreseen(&self, bytes: u64) -> u64 {
+        stepped(bytes, self.step).max(self.least)
+    }
+
+    /// `asked` bytes alone made a pool grow by `grown`.
+    fn learn(&mut self, asked: u64, grown: u64) {
+        if grown == 0 {
+            return;
+        }
+        self.least = self.least.min(grown);
+        while self.step > PAGE && !grown.is_multiple_of(self.step) {
+            self.step /= 2;
+        }
+        while self.foreseen(asked) < grown {
+            self.step *= 2;
+        }
+    }
+}
+
 /// `bytes` in whole steps.
 fn stepped(bytes: u64, step: u64) -> u64 {
     bytes.checked_next_multiple_of(step).unwrap_or(u64::MAX)
@@ -152,7 +181,7 @@ impl Books {
         account: AccountIndex,
         bytes: u64,
     ) -> Result<Begun<'a>, Otherwise> {
-        let wanted = stepped(bytes, self.pools.lock().step);
+        let wanted = self.pools.lock().foreseen(bytes);
         let reservation = self.reserve(call, account, wanted, Class::Pool)?;
         // Under way only now: making room may have had to lower this pool's charge.
         let mut pools = self.pools.lock();
@@ -201,9 +230,7 @@ impl Books {
         let grown = now.map_or(held, |now| now.saturating_sub(pool.charge));
         let fits = settle_growth(account, pool, begun.reservation, grown);
         if alone {
-            while stepped(begun.bytes, pools.step) < grown {
-                pools.step *= 2;
-            }
+            pools.learn(begun.bytes, grown);
         }
         fits
     }

@@ -66,6 +66,7 @@ fn only_memory_located_on_the_device_is_charged_whatever_else_the_struct_holds()
 #[test]
 fn a_context_counts_inside_the_cap_and_gives_back_what_it_owned() {
     let stage = Stage::new(40 * MIB, CONTEXT);
+    know_steps(&stage);
     let mut contexts = Vec::new();
     for _ in 0..5 {
         let mut context = null_mut();

@@ -162,6 +162,13 @@ pub fn alloc_async(stage: &Stage, bytes: u64) -> Result<u64, CudaError> {
         .map(|()| pointer)
 }
 
+/// Has a pool grow once, after which the shim knows by how much this driver's do.
+pub fn know_steps(stage: &Stage) {
+    let block = alloc_async(stage, MIB).unwrap();
+    free_async(stage, block, 0).unwrap();
+    wait(stage, 0).unwrap();
+}
+
 pub fn free_async(stage: &Stage, pointer: u64, stream: usize) -> CuResult {
     call!(stage, cuMemFreeAsync => pool::free, pointer, stream as CUstream)
 }

@@ -79,12 +79,79 @@ fn a_pool_that_grows_in_larger_steps_is_learnt_and_never_above_the_cap() {
 }
 
 #[test]
-fn growth_beyond_the_cap_that_nobody_foresaw_is_undone() {
+fn the_first_growth_of_all_never_passes_the_cap() {
     let stage = Stage::new(20 * MIB, CONTEXT);
     stage.state.lock().unwrap().growth = 32 * MIB;
     assert_eq!(alloc_async(&stage, MIB), Err(CudaError::OUT_OF_MEMORY));
     assert_eq!((stage.used(), stage.physical()), (CONTEXT, CONTEXT));
-    assert!(stage.peak() <= 20 * MIB);
+    assert_eq!(stage.calls("cuMemAllocAsync"), 0, "not even for a moment");
+    assert_eq!(stage.events().len(), 1);
+}
+
+#[test]
+fn a_driver_whose_pools_grow_by_less_is_known_after_the_first() {
+    let stage = Stage::new(48 * MIB, CONTEXT);
+    let first = alloc_async(&stage, 3 * MIB).unwrap();
+    stage.assert_exact();
+    assert_eq!(stage.class(Class::Pool), 4 * MIB);
+    // 38 MiB are left, and each step takes two.
+    let rest: Vec<u64> = (0..100)
+        .map_while(|_| alloc_async(&stage, 2 * MIB).ok())
+        .collect();
+    assert_eq!(rest.len(), 19);
+    stage.assert_exact();
+    assert_eq!(stage.used(), 48 * MIB);
+    for block in rest.into_iter().chain([first]) {
+        free_async(&stage, block, 0).unwrap();
+    }
+    wait(&stage, 0).unwrap();
+    assert_eq!(stage.used(), CONTEXT);
+}
+
+/// Growth that the driver tells of before its call returns is covered by the call's own reservation.
+#[test]
+fn growth_under_way_is_not_charged_twice() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    know_steps(&stage);
+    let (started, has_started) = std::sync::mpsc::channel();
+    let (go, may_go) = std::sync::mpsc::channel::<()>();
+    let grown: world::Meanwhile = Box::new(move || {
+        started.send(()).unwrap();
+        may_go.recv().unwrap();
+    });
+    stage.state.lock().unwrap().after.insert("cuMemAllocAsync", grown);
+    std::thread::scope(|scope| {
+        let stage = &stage;
+        scope.spawn(move || {
+            world::enter(&stage.state);
+            alloc_async(stage, 40 * MIB).unwrap();
+        });
+        has_started.recv().unwrap();
+        let mut pool = null_mut();
+        // SAFETY: the driver of the test writes one handle.
+        unsafe {
+            stage
+                .driver
+                .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
+        }
+        .unwrap();
+        call!(stage, cuMemPoolTrimTo => pool::trim, pool, 0).unwrap();
+        let charged = stage.used();
+        let beside = alloc(stage, 50 * MIB);
+        go.send(()).unwrap();
+        assert_eq!(charged, CONTEXT + 40 * MIB);
+        beside.unwrap();
+    });
+    stage.assert_exact();
+}
+
+#[test]
+fn growth_beyond_the_cap_that_nobody_foresaw_is_undone() {
+    let stage = Stage::new(50 * MIB, CONTEXT);
+    stage.state.lock().unwrap().growth = 64 * MIB;
+    assert_eq!(alloc_async(&stage, MIB), Err(CudaError::OUT_OF_MEMORY));
+    assert_eq!((stage.used(), stage.physical()), (CONTEXT, CONTEXT));
+    assert!(stage.peak() <= 50 * MIB);
 }
 
 #[test]
