@@ -201,7 +201,10 @@ mod tests {
                 assert!(object.exports().is_empty());
             }
             if cut >= 64 {
-                assert_eq!(carries_our_note(reader(&whole[..cut])), (cut > 1000).then_some(false));
+                assert_eq!(
+                    carries_our_note(reader(&whole[..cut])),
+                    (cut > 1000).then_some(false)
+                );
             }
         }
         let mut wild = whole[..4096].to_vec();

@@ -285,7 +285,10 @@ fn the_first_stream_ordered_allocation_does_not_pass_the_cap_for_a_moment() {
     let node = Node::start(Setup::cap("1GiB"));
     let mut session = client(&node);
     let left = 20 * MIB;
-    assert_eq!(session.error(&format!("alloc {}", 1024 * MIB - CONTEXT - left)), 0);
+    assert_eq!(
+        session.error(&format!("alloc {}", 1024 * MIB - CONTEXT - left)),
+        0
+    );
     assert_eq!(session.error(&format!("async {MIB}")), OUT_OF_MEMORY);
     assert_eq!(node.high_water(0), 1024 * MIB - left);
     assert_eq!(session.error("free 0"), 0);
