@@ -7,7 +7,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -71,23 +72,23 @@ struct Watch {
     name: String,
     input: Arc<Mutex<Vec<u8>>>,
     turn: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
+    /// Dropped when it is over.
+    _leash: Sender<()>,
 }
 
 impl Watch {
     fn start(name: &str) -> Watch {
+        let (leash, held) = channel();
         let watch = Watch {
             name: name.to_owned(),
             input: Arc::default(),
             turn: Arc::default(),
-            over: Arc::default(),
+            _leash: leash,
         };
-        let (name, input) = (watch.name.clone(), watch.input.clone());
-        let (turn, over) = (watch.turn.clone(), watch.over.clone());
+        let (name, input, turn) = (watch.name.clone(), watch.input.clone(), watch.turn.clone());
         std::thread::spawn(move || {
             let (mut seen, mut since) = (0, Instant::now());
-            while !over.load(Relaxed) {
-                std::thread::sleep(Duration::from_millis(50));
+            while held.recv_timeout(PATIENCE / 60) == Err(RecvTimeoutError::Timeout) {
                 let now = turn.load(Relaxed);
                 if now != seen {
                     (seen, since) = (now, Instant::now());
@@ -111,12 +112,6 @@ impl Watch {
             eprintln!("{}: panicked on {}", self.name, kept(&self.name, input));
             resume_unwind(panic);
         }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.over.store(true, Relaxed);
     }
 }
 
