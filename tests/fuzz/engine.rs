@@ -3,7 +3,7 @@
 //!
 //! An ordinary test run makes a few hundred mutations, always the same; `cargo xtask fuzz SECONDS` makes new ones for that
 //! long. An input that panics, or that keeps the function busy for a minute, is written to `target/fuzz`; mend the fault and
-//! put the file into `tests/corpus/fuzz/NAME`, where every test run tries it.
+//! put the file into the directory `fuzz/NAME` of `tests/corpus`, where every test run tries it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub fn fuzz(name: &str, mut seeds: Vec<Vec<u8>>, mut body: impl FnMut(&[u8])) {
     }
 }
 
-/// The files of `tests/corpus/BELOW`, in order of their names; none where there is no such directory.
+/// The files of `tests/corpus` in the directory `below`, in order of their names; none where there is no such directory.
 pub fn corpus(below: &str) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(root().join("tests/corpus").join(below)) else {
         return Vec::new();
