@@ -35,3 +35,8 @@ pub mod state;
 pub mod status;
 pub mod top;
 pub mod why;
+
+/// For the tests named `fuzzed`.
+#[cfg(test)]
+#[path = "../tests/fuzz/engine.rs"]
+mod fuzzing;

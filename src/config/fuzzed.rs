@@ -1,9 +1,6 @@
 //! Quota files nobody would write: each is read, or refused with a place that lies in it. The body is `fuzz.rs`.
 
-#[path = "../../tests/fuzz/engine.rs"]
-mod engine;
-
-use engine::{corpus, fuzz};
+use crate::fuzzing::{corpus, fuzz};
 
 #[test]
 fn every_text_is_a_configuration_or_a_list_of_mistakes_in_it() {

@@ -1,9 +1,6 @@
 //! `/proc` as a process may have made it: its name, its maps and its groups are its own to choose.
 
-#[path = "../../../tests/fuzz/engine.rs"]
-mod engine;
-
-use engine::fuzz;
+use crate::fuzzing::fuzz;
 
 use super::{first_fields, mapped_file, parse_stat, parse_status};
 

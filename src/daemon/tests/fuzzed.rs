@@ -1,12 +1,9 @@
 //! Callers and clients that say anything: the daemon answers or hangs up, and goes on answering others.
 
-#[path = "../../../tests/fuzz/engine.rs"]
-mod engine;
-
 use std::io::Read;
 use std::net::Shutdown;
 
-use engine::fuzz;
+use crate::fuzzing::fuzz;
 use ledger::wire::{Hello, PROTOCOL};
 use rustix::net::{SendFlags, send};
 
