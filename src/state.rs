@@ -1,8 +1,10 @@
 //! The node as a value: `apply` takes what happened and returns what to log. No file, socket, thread or clock in here;
 //! `daemon/core.rs` tells it, `state/document.rs` shows it.
 
+mod account;
 mod document;
 mod drains;
+mod drift;
 mod event;
 mod observed;
 mod orphans;
@@ -18,16 +20,16 @@ use std::time::{Duration, SystemTime};
 
 use ledger::SlotIndex;
 
-use crate::admission::identity::Place;
 use crate::admission::orphan::Orphan;
 use crate::admission::process::Identity;
 use crate::config::{Mode, Overcommit};
 use crate::device::{Inventory, Look};
-use crate::enforce::Reading;
 use crate::events::{self, Kind};
 
+use account::{Account, CORRUPT, OnDevice};
 pub use document::About;
 pub use drains::{Drains, Mark};
+use drift::Drifting;
 pub use event::{Client, ClientId, Event, Granted, Refusal};
 pub use overrides::{Ended, Key, Overrides, Setting};
 pub use room::Overcommitted;
@@ -38,31 +40,6 @@ use subject::{Denial, Denials};
 
 /// A tenant is idle when none of its clients launched anything for so long.
 const IDLE_AFTER: Duration = Duration::from_secs(2);
-
-/// An account on every device of the node.
-#[derive(Debug, Clone)]
-struct Account {
-    tenant: String,
-    /// Launches whose clients will belong to it.
-    launches: usize,
-    devices: Vec<OnDevice>,
-    last_refusal: Option<Refusal>,
-    /// Refusals since the last logged one, and when that was.
-    unlogged: u64,
-    logged_at: Option<SystemTime>,
-}
-
-/// An account on one device.
-#[derive(Debug, Clone, Default)]
-struct OnDevice {
-    guaranteed: u64,
-    refusals: u64,
-    /// Launches of clients that have left.
-    launches_before: u64,
-    reading: Reading,
-    /// The cap above which it was told to be while the node only observes.
-    told_above: Option<u64>,
-}
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -78,6 +55,8 @@ pub struct NodeState {
     /// By pid and place of the device.
     strangers: BTreeMap<(u32, usize), Stranger>,
     orphans: BTreeMap<Identity, Orphan>,
+    /// Disagreements by place of the device, and at how many looks in a row.
+    drifting: BTreeMap<(usize, Drifting), u32>,
     denials: Denials,
     /// What is closed to newcomers.
     pub drains: Drains,
@@ -95,6 +74,7 @@ impl NodeState {
             clients: BTreeMap::new(),
             strangers: BTreeMap::new(),
             orphans: BTreeMap::new(),
+            drifting: BTreeMap::new(),
             denials: Denials::default(),
             drains: Drains::default(),
         }
@@ -289,47 +269,6 @@ impl NodeState {
             .find(|client| client.slot == slot && client.account == account)
     }
 
-    fn open(&mut self, place: Place, granted: &[Granted]) {
-        let on_device = |granted: &Granted| OnDevice {
-            guaranteed: granted.guaranteed_bytes,
-            reading: Reading {
-                cap_bytes: granted.cap_bytes,
-                ..Reading::default()
-            },
-            ..OnDevice::default()
-        };
-        let account = Account {
-            tenant: place.tenant,
-            launches: 0,
-            devices: granted.iter().map(on_device).collect(),
-            last_refusal: None,
-            unlogged: 0,
-            logged_at: None,
-        };
-        self.accounts.insert(place.account, account);
-    }
-
-    fn grant(&mut self, name: &str, granted: &[Granted]) -> Vec<events::Event> {
-        let Some(account) = self.accounts.get_mut(name) else {
-            return Vec::new();
-        };
-        let mut changed = Vec::new();
-        for (place, (device, granted)) in account.devices.iter_mut().zip(granted).enumerate() {
-            device.guaranteed = granted.guaranteed_bytes;
-            if device.reading.cap_bytes != granted.cap_bytes {
-                device.reading.cap_bytes = granted.cap_bytes;
-                changed.push((place, granted.cap_bytes));
-            }
-        }
-        let line = |(place, cap)| {
-            let event = self
-                .about(name, events::Event::new(Kind::Config))
-                .device(self.index(place));
-            event.detail("cap_bytes", cap)
-        };
-        changed.into_iter().map(line).collect()
-    }
-
     fn admit(&mut self, id: ClientId, mut client: Client, now: SystemTime) -> Vec<events::Event> {
         client.started_at = now;
         // It may have been seen on a device before it attached.
@@ -360,8 +299,7 @@ impl NodeState {
             );
         }
         if corrupt {
-            lines
-                .push(event(Kind::Fault).detail("what", "its account holds values no client of ours writes"));
+            lines.push(event(Kind::Fault).detail("what", CORRUPT));
         }
         if let Some(account) = self.accounts.get_mut(&client.account) {
             for (device, bytes) in account.devices.iter_mut().zip(released) {
@@ -372,30 +310,6 @@ impl NodeState {
             }
         }
         lines
-    }
-
-    fn read(&mut self, name: &str, readings: Vec<Reading>, now: SystemTime) -> Vec<events::Event> {
-        let Some(account) = self.accounts.get_mut(name) else {
-            return Vec::new();
-        };
-        for client in self.clients.values_mut().filter(|client| client.account == name) {
-            let counts = readings
-                .iter()
-                .filter_map(|reading| reading.slots.get(&client.slot));
-            let launches = counts.fold(0u64, |sum, (_, launches)| sum.saturating_add(*launches));
-            if launches != client.launches {
-                client.launches = launches;
-                client.last_launch = Some(now);
-            }
-        }
-        for (device, reading) in account.devices.iter_mut().zip(readings) {
-            device.reading = reading;
-        }
-        if self.mode == Mode::Observe {
-            self.above_caps(name)
-        } else {
-            Vec::new()
-        }
     }
 }
 

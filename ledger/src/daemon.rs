@@ -7,7 +7,7 @@ use crate::doorbell::Doorbell;
 use crate::layout::bytes_of;
 #[cfg(not(loom))]
 use crate::mapping::Mapping;
-use crate::operation::{Hook, Operation, Outcome, Table};
+use crate::operation::{Hook, Operation, Outcome, Table, used_in};
 use crate::policy::{Mode, Policy};
 use crate::recovery::{Ended, Recovery};
 use crate::ring::{Cursor, Drained, Event};
@@ -45,6 +45,17 @@ impl<'a> Daemon<'a> {
         Daemon {
             pair: Pair { policy, account },
         }
+    }
+
+    /// Writes off what is charged although no client has a slot, and returns it: 0, unless a client wrote into the account
+    /// what no client of ours writes. Only for an account without clients.
+    pub fn write_off(&mut self) -> u64 {
+        let word = self.pair.word();
+        let used = used_in(word.load(Relaxed));
+        if used > 0 {
+            word.store(0, Release);
+        }
+        bytes_of(used)
     }
 
     /// Puts a cap into force and returns the bytes used at that instant. From then on no reservation is granted above it;

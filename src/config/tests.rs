@@ -117,7 +117,6 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
     );
     let later: Vec<String> = config.not_in_force.iter().map(NotInForce::to_string).collect();
     for key in [
-        "drift",
         "http",
         "token_file",
         "share",

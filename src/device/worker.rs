@@ -1,12 +1,14 @@
 //! `stint device`: the child that opens NVML. Its standard input and output are a socket to the daemon (`child.rs`); it
 //! says what devices there are, then looks at them as often as it is asked.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::child::{Ask, Line};
@@ -151,28 +153,50 @@ fn look_at(nvml: &Nvml, index: u32) -> Look {
 
 /// Processes with compute or graphics work on the device; `None`: the list cannot be read.
 pub fn processes(device: &nvml_wrapper::Device<'_>) -> Option<Vec<Process>> {
-    let mut all = device.running_compute_processes().ok()?;
-    all.extend(device.running_graphics_processes().unwrap_or_default());
-    let mut processes: Vec<Process> = Vec::new();
-    for process in all {
-        let used_bytes = match process.used_gpu_memory {
+    // A process that opened the device twice is listed twice, each time with a part.
+    let mut used = sums(device.running_compute_processes().ok()?);
+    // One that does both is in both lists with all it uses.
+    for (pid, bytes) in sums(device.running_graphics_processes().unwrap_or_default()) {
+        used.entry(pid).or_insert(bytes);
+    }
+    let process = |(pid, used_bytes)| Process { pid, used_bytes };
+    Some(used.into_iter().map(process).collect())
+}
+
+/// What each process uses by all its entries in one list; `None` where one of them is not told.
+fn sums(list: Vec<ProcessInfo>) -> BTreeMap<u32, Option<u64>> {
+    let mut sums = BTreeMap::new();
+    for process in list {
+        let bytes = match process.used_gpu_memory {
             UsedGpuMemory::Used(bytes) => Some(bytes),
             UsedGpuMemory::Unavailable => None,
         };
-        // One that does both is in both lists with all it uses.
-        if processes.iter().all(|known| known.pid != process.pid) {
-            processes.push(Process {
-                pid: process.pid,
-                used_bytes,
-            });
-        }
+        let sum = sums.entry(process.pid).or_insert(Some(0u64));
+        *sum = sum.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
     }
-    Some(processes)
+    sums
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_of_a_process_are_added_unless_one_is_not_told() {
+        let part = |pid, used_gpu_memory| ProcessInfo {
+            pid,
+            used_gpu_memory,
+            gpu_instance_id: None,
+            compute_instance_id: None,
+        };
+        let list = vec![
+            part(7, UsedGpuMemory::Used(3)),
+            part(8, UsedGpuMemory::Used(1)),
+            part(7, UsedGpuMemory::Used(4)),
+            part(8, UsedGpuMemory::Unavailable),
+        ];
+        assert_eq!(sums(list), [(7, Some(7)), (8, None)].into());
+    }
 
     #[test]
     fn a_bus_the_host_does_not_have_has_no_node() {

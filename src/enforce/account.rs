@@ -320,6 +320,12 @@ impl Ledger {
         }
         self.taken.remove(slot);
         self.in_use.retain(|used| *used != slot);
+        if self.in_use.is_empty() {
+            // What is charged still was written by nobody of ours, and would be missing for ever.
+            for pair in &mut self.pairs {
+                vacated.corrupt |= pair.daemon().write_off() > 0;
+            }
+        }
         Ok(vacated)
     }
 

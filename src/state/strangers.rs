@@ -113,6 +113,7 @@ impl NodeState {
             }
         }
         self.strangers = seen;
+        lines.extend(self.drift(&looks));
         self.looks = looks;
         lines
     }

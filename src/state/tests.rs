@@ -3,10 +3,12 @@
 mod subjects;
 
 use super::*;
+use crate::admission::identity::Place;
 use crate::admission::process::Identity;
 use crate::cli::Driver;
 use crate::config::MemoryRule;
 use crate::device::{Device, Process};
+use crate::enforce::Reading;
 use crate::protocol::node::Activity;
 
 const GIB: u64 = 1 << 30;

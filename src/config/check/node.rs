@@ -45,7 +45,7 @@ impl File<'_> {
             ("refuse", Drift::Refuse),
         ];
         let drift = self.word(node.drift, &drifts);
-        self.later_if(place, "drift", drift.is_some());
+        self.later_if(place, "drift", drift.is_some_and(|drift| drift != Drift::Report));
         set(&mut into.drift, drift);
         let place = span(&node.context);
         let contexts = [("inside", Context::Inside), ("outside", Context::Outside)];

@@ -147,6 +147,7 @@ fn what_the_page_says_of_the_force_of_a_key_is_so() {
     assert_eq!(later, said);
     for (stanza, line) in [
         ("node", "context = \"outside\""),
+        ("node", "drift = \"freeze\""),
         ("defaults", "on_full = [\"trim\", \"oom\"]"),
         ("defaults", "pool = \"elide\""),
         ("devices.0", "mode = \"mps\""),
