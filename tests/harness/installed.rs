@@ -40,11 +40,11 @@ mount --bind /run/ld.so.cache /etc/ld.so.cache
 for file in passwd group shadow; do cp -p /etc/$file /run/$file; done
 for user in tenant:1024 neighbour:1025; do
   name=${user%:*} number=${user#*:}
-  echo "$name:x:$number:$number::/run/home/$name:/bin/sh" >> /run/passwd
+  echo "$name:x:$number:$number::/run/users/$name:/bin/sh" >> /run/passwd
   echo "$name:x:$number:" >> /run/group
   echo "$name:*:19000:0:99999:7:::" >> /run/shadow
-  mkdir -p /run/home/$name
-  chown $number:$number /run/home/$name
+  mkdir -p /run/users/$name
+  chown $number:$number /run/users/$name
 done
 for file in passwd group shadow; do mount --bind /run/$file /etc/$file; done
 echo ready
@@ -96,7 +96,7 @@ impl Installed {
 
     /// Starts the daemon and waits until it answers.
     #[track_caller]
-    pub fn start_daemon(&mut self) {
+    fn start_daemon(&mut self) {
         let mut command = self.stint(&["daemon", "--driver", "sim", "--config", "/run/stint.toml"]);
         self.daemon = Some(outcome::start(&mut command));
         until("the daemon answers", || {
@@ -105,6 +105,13 @@ impl Installed {
             }
             (run(&mut self.stint(&["status", "--json"])).code == 0).then_some(())
         });
+    }
+
+    /// Whether the daemon still runs.
+    pub fn daemon_lives(&mut self) -> bool {
+        self.daemon
+            .as_mut()
+            .is_some_and(|daemon| daemon.ended().is_none())
     }
 
     /// `program`, an absolute path or one on the usual search path, as root with nothing in its environment.
@@ -130,6 +137,12 @@ impl Installed {
         command.args(["--reuid", &number, "--regid", &number, "--clear-groups", "--"]);
         command.arg(program);
         command
+    }
+
+    /// `script` of `sh` as root, which must succeed.
+    #[track_caller]
+    pub fn sh(&self, script: &str) -> String {
+        run(self.command("sh").args(["-ec", script])).success().stdout
     }
 
     /// `stint WORDS…` as root.
@@ -166,7 +179,9 @@ impl Installed {
 impl Drop for Installed {
     fn drop(&mut self) {
         self.daemon = None;
-        let _stopped_already = self.stint(&["sim", "stop"]).output();
+        for words in [["keeper", "--end"], ["sim", "stop"]] {
+            let _ended_already = self.stint(&words).output();
+        }
         drop(self.holder.stdin.take());
         let _ended = self.holder.wait();
     }

@@ -24,6 +24,8 @@ pub enum Link {
     Nothing,
     /// The same for one fixed address, as programs were built for long.
     Fixed,
+    /// With everything in it: no loader comes into play.
+    Static,
     /// A shared object, to be preloaded or opened.
     Shared,
 }
@@ -35,6 +37,7 @@ impl Link {
             Link::CudaLazy => &["-Wl,-z,lazy", "-lcuda"],
             Link::Nothing => &[],
             Link::Fixed => &["-no-pie"],
+            Link::Static => &["-static"],
             Link::Shared => &["-shared", "-fPIC"],
         }
     }

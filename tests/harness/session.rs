@@ -60,6 +60,11 @@ impl Session {
         }
     }
 
+    /// The next line it wrote, or `None` when it has ended.
+    pub fn last_answer(&mut self) -> Option<String> {
+        self.lines.recv_timeout(WATCHDOG).ok()
+    }
+
     /// Sends one line and waits for the answer.
     #[track_caller]
     pub fn ask(&mut self, line: &str) -> String {

@@ -1,6 +1,7 @@
 //! What tenants, their programs and the daemon do together, each a situation that broke some sharing runtime in the field.
 //! The files are kinds of situations; a test's name says the behaviour.
 
+mod bypass;
 mod caps;
 mod configuration;
 mod deaths;

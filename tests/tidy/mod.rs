@@ -3,6 +3,7 @@
 mod artefacts;
 mod dependencies;
 mod documents;
+mod security;
 mod sources;
 mod table;
 
