@@ -89,11 +89,7 @@ fn the_first_five_minutes_are_as_the_document_says() {
         } else {
             let mut command = machine.command("setpriv");
             command.args(["--reuid=alice", "--regid=alice", "--init-groups", "sh", "-c"]);
-            outcome::run(
-                command
-                    .arg(format!("exec 2>&1; cd /home/alice; {typed}"))
-                    .env("HOME", "/home/alice"),
-            )
+            outcome::run(command.arg(format!("exec 2>&1; cd ~alice; export HOME=$PWD; {typed}")))
         };
         transcript.push_str(&format!(
             "{} {}\n{}",

@@ -18,7 +18,7 @@ use crate::{
     layout::{Layout, beside},
 };
 
-/// Files of `packaging/deb/PACKAGE` that go beside the control file, and their modes.
+/// Files of the package's directory in `packaging/deb` that go beside the control file, and their modes.
 const BESIDE: [(&str, u32); 5] = [
     ("conffiles", 0o644),
     ("triggers", 0o644),

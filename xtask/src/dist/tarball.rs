@@ -11,10 +11,11 @@ use super::{
 use crate::{inner, layout::beside};
 
 /// Directories of a tree, and where they go below the archive's one directory.
-const PARTS: [(&str, &str); 5] = [
+const PARTS: [(&str, &str); 6] = [
     (HOME, ""),
     ("etc", "etc"),
     ("usr/lib/systemd", "systemd"),
+    ("usr/lib/sysusers.d", "sysusers.d"),
     ("usr/lib/tmpfiles.d", "tmpfiles.d"),
     ("usr/share", "share"),
 ];
