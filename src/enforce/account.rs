@@ -169,7 +169,7 @@ pub struct Ledger {
     pub closed: Option<Closed>,
 }
 
-/// See [`Ledger::closed`].
+/// Why an account admits nobody new.
 #[derive(Debug, Clone)]
 pub struct Closed {
     pub why: String,
