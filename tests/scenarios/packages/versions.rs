@@ -63,25 +63,55 @@ struct Newcomers {
     refused: usize,
 }
 
-/// Starts one program after another until told to stop; each must be capped or refused.
-fn newcomers(machine: Arc<Machine>, stop: Arc<AtomicBool>) -> JoinHandle<Newcomers> {
-    thread::spawn(move || {
-        let mut seen = Newcomers::default();
-        while !stop.load(Ordering::Relaxed) {
-            let mut session = program_of(&machine, "bob");
-            match session.ask("init").as_str() {
-                "0" => {
-                    assert_eq!(session.numbers("total 0"), [0, CAP], "a newcomer is not capped");
-                    seen.capped += 1;
-                }
-                answer => {
-                    assert_eq!(answer, NOT_READY, "a newcomer is neither admitted nor refused");
-                    seen.refused += 1;
+/// Starts one program after another; each must be capped or refused. Stopped when dropped, so that a failing test lets go of
+/// its machine too.
+struct Door {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Newcomers>>,
+}
+
+impl Door {
+    fn open(machine: Arc<Machine>) -> Door {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut seen = Newcomers::default();
+            while !told.load(Ordering::Relaxed) {
+                let mut session = program_of(&machine, "bob");
+                match session.ask("init").as_str() {
+                    "0" => {
+                        assert_eq!(session.numbers("total 0"), [0, CAP], "a newcomer is not capped");
+                        seen.capped += 1;
+                    }
+                    answer => {
+                        assert_eq!(answer, NOT_READY, "a newcomer is neither admitted nor refused");
+                        seen.refused += 1;
+                    }
                 }
             }
+            seen
+        });
+        Door {
+            stop,
+            thread: Some(thread),
         }
-        seen
-    })
+    }
+
+    #[track_caller]
+    fn close(mut self) -> Newcomers {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().expect("a door is closed once");
+        thread.join().expect("a newcomer slipped through")
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _failed_already = thread.join();
+        }
+    }
 }
 
 #[test]
@@ -101,8 +131,7 @@ fn programs_notice_neither_upgrades_nor_downgrades_nor_the_removal() {
     let workers: Vec<_> = (0..programs)
         .map(|_| Worker::start(client_of(&machine, "alice")))
         .collect();
-    let stop = Arc::new(AtomicBool::new(false));
-    let newcomers = newcomers(Arc::clone(&machine), Arc::clone(&stop));
+    let door = Door::open(Arc::clone(&machine));
 
     for change in 0..changes {
         let version = if change % 2 == 0 { NEXT } else { VERSION };
@@ -120,8 +149,7 @@ fn programs_notice_neither_upgrades_nor_downgrades_nor_the_removal() {
             format!("libstint-{version}.so\nlibstint-nvml-{version}.so\nlibstint-nvml.so\nlibstint.so\n");
         assert_eq!(shims, expected);
     }
-    stop.store(true, Ordering::Relaxed);
-    let seen = newcomers.join().expect("a newcomer slipped through");
+    let seen = door.close();
     println!("{changes} changes of version, {programs} programs without an error, meanwhile begun: {seen:?}");
     assert!(seen.capped > 0, "{seen:?}");
 
