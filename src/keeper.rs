@@ -138,14 +138,11 @@ impl Keeper {
     }
 
     fn wait(&self) {
-        let listener = self.listener.iter().map(|(listener, _)| listener);
-        let sockets = listener.chain(&self.daemons);
-        let mut fds: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-        let longest = Timespec {
+        // Woken for nothing, it looks for nothing.
+        self.poll(Timespec {
             tv_sec: PAUSE.as_secs() as i64,
             tv_nsec: 0,
-        };
-        let _ = poll(&mut fds, Some(&longest)); // woken for nothing, it looks for nothing
+        });
     }
 
     fn accept(&mut self) {
@@ -184,8 +181,25 @@ impl Keeper {
         let stat = |fd| rustix::fs::fstat(fd).ok().map(|file| (file.st_dev, file.st_ino));
         let inodes: Vec<_> = self.held.values().filter_map(stat).collect();
         let own = std::process::id();
+        // A machine may have thousands of processes: a daemon that starts meanwhile is not kept waiting.
         !inodes.is_empty()
-            && process::all().any(|pid| pid != own && process::maps_any(pid, &inodes) == Some(true))
+            && process::all()
+                .any(|pid| self.is_called() || pid != own && process::maps_any(pid, &inodes) == Some(true))
+    }
+
+    /// Whether a daemon has something to say.
+    fn is_called(&self) -> bool {
+        self.poll(Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        })
+    }
+
+    fn poll(&self, longest: Timespec) -> bool {
+        let listener = self.listener.iter().map(|(listener, _)| listener);
+        let sockets = listener.chain(&self.daemons);
+        let mut fds: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        matches!(poll(&mut fds, Some(&longest)), Ok(1..))
     }
 
     fn bind(&mut self) {

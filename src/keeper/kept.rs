@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -15,6 +15,9 @@ use crate::daemon::OWN_VARIABLES;
 
 /// Descriptors with their names.
 type Named = Vec<(String, OwnedFd)>;
+
+/// A keeper that is there hands over what it holds within this time, or something is badly wrong with it.
+const HANDING_OVER: Duration = Duration::from_secs(10);
 
 /// A keeper that holds copies of our descriptors.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl Kept {
             return Err(io::Error::other(format!("{} is another user's", path.display())));
         }
         send(&socket, &Message::Take, None)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + HANDING_OVER;
         let mut held = Vec::new();
         loop {
             match receive(&socket)? {
