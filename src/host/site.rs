@@ -7,14 +7,14 @@
 //!
 //! Next: `boot.rs`, what a program does that starts before the daemon.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use driver::loader_cache;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::HostError;
 use super::wanted::Wanted;
@@ -23,23 +23,39 @@ use super::wanted::Wanted;
 pub const LIBRARIES: &str = "/usr/lib/stint/host";
 /// What `ldconfig` reads; the first in name, so that its directory comes first.
 pub const CONF: &str = "/etc/ld.so.conf.d/000-stint.conf";
+const LOCK: &str = "/run/stint-host.lock";
 const CACHE: &str = "/etc/ld.so.cache";
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 const CONF_HEAD: &str = "# Made by `stint host enable`, removed by `stint host disable`.\n";
 
 /// The site, held by one command at a time.
 pub struct Site {
-    _lock: File,
+    lock: Option<File>,
 }
 
 impl Site {
-    /// Waits for another `stint host` to end.
+    /// Waits for another `stint host` to end. The lock is on a file that root alone can open, and goes with this; in an
+    /// image without a `/run` nobody else is at work.
     pub fn hold() -> Result<Site, HostError> {
-        let directory = parent(Path::new(CONF));
-        let lock = File::open(directory).map_err(|error| HostError::io(directory, error))?;
-        flock(&lock, FlockOperation::LockExclusive)
-            .map_err(|error| HostError::io(directory, error.into()))?;
-        Ok(Site { _lock: lock })
+        let path = Path::new(LOCK);
+        let io = |error| HostError::io(path, error);
+        if !exists(parent(path)) {
+            return Ok(Site { lock: None });
+        }
+        loop {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).mode(0o600);
+            let lock = options
+                .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+                .open(path)
+                .map_err(io)?;
+            flock(&lock, FlockOperation::LockExclusive).map_err(|error| io(error.into()))?;
+            let ours = lock.metadata().map_err(io)?.ino();
+            // Else it went with its holder while we waited.
+            if fs::symlink_metadata(path).is_ok_and(|there| there.ino() == ours) {
+                return Ok(Site { lock: Some(lock) });
+            }
+        }
     }
 
     /// Puts `wanted` in front of the driver. On an error everything is as it was before.
@@ -95,6 +111,14 @@ impl Site {
         }
         for directory in [Path::new(LIBRARIES), parent(Path::new(LIBRARIES))] {
             let _ = fs::remove_dir(directory); // not empty where host mode is on, or a package is installed
+        }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            let _ = fs::remove_file(LOCK); // before the lock goes: who waits for it will look
         }
     }
 }
