@@ -121,7 +121,7 @@ impl Connection {
             }),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 Err(Failure::not_permitted(format!(
-                    "{}: permission denied: ask to be in the group of the socket, or use sudo",
+                    "{}: permission denied: the node is another user's own",
                     path.display()
                 )))
             }

@@ -35,9 +35,15 @@ pub struct Stat {
     pub image: [u64; 3],
 }
 
+/// A file of `/proc/PID`. A process may give itself a name of any bytes, which stands in several of them as it is.
+fn text_of(pid: u32, file: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The process with number `pid` now, if there is one.
 pub fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(pid, &text_of(pid, "stat")?)
 }
 
 fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
@@ -128,15 +134,12 @@ pub fn chain(of: Stat) -> Vec<Identity> {
 
 /// Name of the program, without its arguments; empty when the process has gone.
 pub fn command(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm"))
-        .unwrap_or_default()
-        .trim_end()
-        .to_string()
+    text_of(pid, "comm").unwrap_or_default().trim_end().to_string()
 }
 
 /// The process's user (real uid is what it is billed as) and all its groups.
 pub fn credentials(pid: u32) -> Option<(u32, Vec<u32>)> {
-    parse_status(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    parse_status(&text_of(pid, "status")?)
 }
 
 fn parse_status(text: &str) -> Option<(u32, Vec<u32>)> {
@@ -172,7 +175,7 @@ pub struct Standing {
 
 /// That of the process with number `pid` now, if there is one.
 pub fn standing(pid: u32) -> Option<Standing> {
-    parse_standing(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    parse_standing(&text_of(pid, "status")?)
 }
 
 fn parse_standing(text: &str) -> Option<Standing> {
@@ -247,6 +250,24 @@ mod tests {
         );
         assert!(parse_stat(7, &text.replacen("S 3", "Z 3", 1)).unwrap().ended);
         assert_eq!(stat.image, [26, 28, 48]);
+    }
+
+    #[test]
+    fn a_name_of_any_bytes_hides_nobody() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join(std::ffi::OsStr::from_bytes(b"\xff\xfe) Z 1"));
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program).arg("600").spawn().unwrap();
+        let pid = child.id();
+        let found = (stat(pid), credentials(pid), standing(pid));
+        let name = command(pid);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let stat = found.0.expect("it is there");
+        assert_eq!((stat.parent, stat.ended), (std::process::id(), false));
+        assert!(found.1.is_some() && found.2.is_some());
+        assert!(name.ends_with(") Z 1"), "{name}");
     }
 
     #[test]

@@ -131,6 +131,13 @@ impl Users {
         }
     }
 
+    /// Whether a user of that name was seen here or stands in the host's own file. A directory service is not asked.
+    pub fn is_known(&self, name: &str) -> bool {
+        let file = fs::read_to_string(self.files.join("passwd")).unwrap_or_default();
+        let listed = || file.lines().any(|line| line.split(':').next() == Some(name));
+        self.users.values().any(|user| user.name == name) || listed()
+    }
+
     /// Forgets what groups there are: to be called when the quota file is read anew.
     pub fn forget_groups(&mut self) {
         self.groups.clear();

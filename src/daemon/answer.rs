@@ -16,6 +16,9 @@ use crate::exit::Failure;
 use crate::protocol::{Answer, Launch, Launched, LaunchedDevice, Refused, Request};
 use crate::state::Event;
 
+/// Launches inside launches, of which each lowers what the one around it has.
+const DEEPEST: usize = 16;
+
 impl Core {
     /// Reads what a caller sent and answers it; hangs up when it is over.
     pub fn serve(&mut self, token: u64) {
@@ -108,8 +111,16 @@ impl Core {
             return Err(Failure::failed(why));
         }
         let (head, pid) = (billed.identity, billed.identity.pid);
+        if self.launches.contains(&head) {
+            return Err(Failure::failed(format!("pid {pid} heads a launch already")));
+        }
         let later = not_in_force(asked)?;
         let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;
+        if place.account.matches('#').count() > DEEPEST {
+            return Err(Failure::failed(format!(
+                "launches inside launches go {DEEPEST} deep at most: start this one from further out"
+            )));
+        }
         self.check_devices(&place.memory.cap)?;
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {
@@ -128,9 +139,14 @@ impl Core {
             }
             None => self.ensure_open(&place)?,
         }
-        self.watch(head, pidfd)
-            .map_err(|error| Failure::failed(format!("pid {pid}: {error}")))?;
-        if let Err(error) = self.record.put(Key::Launch(head), &place) {
+        let watched = self
+            .watch(head, pidfd)
+            .map_err(|error| format!("pid {pid}: {error}"));
+        let recorded = watched.and_then(|()| {
+            let put = self.record.put(Key::Launch(head), &place);
+            put.map_err(|error| error.to_string())
+        });
+        if let Err(error) = recorded {
             self.settle(&place.account);
             return Err(Failure::failed(error));
         }

@@ -138,9 +138,7 @@ impl Core {
         // A user's account may be meant before the user has a program.
         let of_user = target.split_once('/').is_some_and(|(tenant, user)| {
             let per = self.config.rules_of(tenant, SystemTime::now()).per;
-            known.contains(tenant)
-                && per == Per::User
-                && matches!(nix::unistd::User::from_name(user), Ok(Some(_)))
+            known.contains(tenant) && per == Per::User && self.users.is_known(user)
         });
         if of_user || known.contains(target) || self.overrides.mentions(target) {
             return Ok(target.into());

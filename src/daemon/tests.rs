@@ -352,6 +352,11 @@ fn a_user_without_authority_gets_a_part_of_what_it_has() {
     let part = format!("default default#{} {}", head.pid(), 100 * MIB);
     assert_eq!(head.tell(r#"launch {"memory":"100MiB"}"#), part);
     assert_eq!(
+        head.tell(r#"launch {"memory":"50MiB"}"#),
+        format!("1 pid {} heads a launch already", head.pid()),
+        "else what the first one took would be lost"
+    );
+    assert_eq!(
         head.tell("attach 1"),
         format!("Admitted 2 devices cap {}", 100 * MIB)
     );

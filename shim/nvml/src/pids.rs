@@ -44,7 +44,8 @@ impl Neighbours {
 
 /// Whether the process has the object of this inode mapped as a client. What may not be looked at is somebody else's.
 fn maps(pid: u32, inode: u64) -> bool {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps);
     maps.lines().any(|line| has_inode(line, inode))
 }
 
@@ -89,7 +90,9 @@ fn parse_shift(line: &str, ticks: i64) -> Option<i64> {
 
 /// In clock ticks since boot; `None` where there is no such process.
 fn start_time(pid: u32) -> Option<u64> {
-    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    // A process may give itself a name of any bytes.
+    let bytes = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(&String::from_utf8_lossy(&bytes))
 }
 
 /// The 22nd field of `/proc/PID/stat`; the second is a name that may hold anything, up to the last parenthesis.
