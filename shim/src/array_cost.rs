@@ -1,5 +1,6 @@
 //! What an array will cost, asked of the driver itself: a twin whose memory would be mapped later takes none and tells what
-//! it would need. The answer holds for every array of the same form.
+//! it would need. The answer holds for every array of the same form. Where no twin can be had (a driver before 11.6, a device
+//! that cannot map arrays later) the cost is an estimate.
 //!
 //! Next: `hooks/array.rs`.
 
@@ -10,9 +11,13 @@ use driver::abi::{
     CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DEFERRED_MAPPING,
     CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUarray, CUdevice, CUmipmappedArray,
 };
+use driver::table::SymbolId;
 use driver::{CudaError, Driver, StreamApi};
 
 use crate::lock::{Lock, Rank};
+
+/// `CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED`.
+const MAPS_LATER: u32 = 121;
 
 /// Forms remembered at most; a program with more asks again.
 const MOST: usize = 1024;
@@ -24,8 +29,8 @@ type Form = (CUdevice, [usize; 3], [u32; 3], u32);
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     pub bytes: u64,
-    /// Why the driver did not tell, so that the bytes are an estimate. Where it is that there can be no such array, the
-    /// program deserves to hear that.
+    /// Why the driver did not tell, so that the bytes are an estimate. `INVALID_VALUE`: a driver that makes twins made none
+    /// of this form, so that there can be no such array, and the program deserves to hear that.
     pub doubt: Option<CudaError>,
 }
 
@@ -71,16 +76,40 @@ impl Costs {
     }
 }
 
+/// Whether twins can be made and asked: others would be refused for what they are, not for their form.
+///
+/// # Errors
+/// `NOT_FOUND` where the driver is too old, `NOT_SUPPORTED` where the device cannot map arrays later, or the driver's own; never
+/// `INVALID_VALUE`.
+fn can_ask(driver: &Driver, device: CUdevice, levels: u32) -> Result<(), CudaError> {
+    let question = if levels == 0 {
+        SymbolId::cuArrayGetMemoryRequirements
+    } else {
+        SymbolId::cuMipmappedArrayGetMemoryRequirements
+    };
+    if driver.address(question).is_null() {
+        return Err(CudaError::NOT_FOUND);
+    }
+    let mut can = 0;
+    // SAFETY: the driver writes one number.
+    match unsafe { driver.cuDeviceGetAttribute(StreamApi::Legacy, &mut can, MAPS_LATER, device) } {
+        Ok(()) if can == 1 => Ok(()),
+        Ok(()) | Err(CudaError::INVALID_VALUE) => Err(CudaError::NOT_SUPPORTED),
+        Err(error) => Err(error),
+    }
+}
+
 /// By a twin.
 ///
 /// # Errors
-/// The driver's: it is too old, the device cannot map arrays later, or there can be no such array.
+/// As [`can_ask`], and the driver's; `INVALID_VALUE`: there can be no such array.
 fn ask(
     driver: &Driver,
     device: CUdevice,
     descriptor: &CUDA_ARRAY3D_DESCRIPTOR,
     levels: u32,
 ) -> Result<u64, CudaError> {
+    can_ask(driver, device, levels)?;
     let form = CUDA_ARRAY3D_DESCRIPTOR {
         Flags: descriptor.Flags | CUDA_ARRAY3D_DEFERRED_MAPPING,
         ..*descriptor

@@ -1,5 +1,6 @@
 //! Tests of the hooks over a driver that knows what is physically there (`world.rs`) and a real account.
 
+mod arrays;
 mod blocks;
 mod contexts;
 mod pools;

@@ -78,6 +78,9 @@ fn tiled(d: &CUDA_ARRAY3D_DESCRIPTOR) -> u64 {
 functions! {
     fn cuDeviceGetCount(state, count: *mut c_int) { put(count, 1) }
     fn cuDeviceGet(state, device: *mut CUdevice, ordinal: c_int) { put(device, ordinal) }
+    fn cuDeviceGetAttribute(state, value: *mut c_int, attribute: CUdevice_attribute, _device: CUdevice) {
+        if attribute == 121 { put(value, state.maps_later) } else { Err(CudaError::INVALID_VALUE) }
+    }
     fn cuDeviceGetUuid(state, uuid: *mut CUuuid, _device: CUdevice) { put(uuid, CUuuid { bytes: UUID }) }
     fn cuCtxGetCurrent(state, context: *mut CUcontext) { put(context, state.current as CUcontext) }
     fn cuCtxGetDevice(state, device: *mut CUdevice) {
@@ -226,6 +229,7 @@ functions! {
     fn cuArray3DCreate_v2(state, array: *mut CUarray, descriptor: *const CUDA_ARRAY3D_DESCRIPTOR) {
         if array.is_null() || descriptor.is_null() { return Err(CudaError::INVALID_VALUE) }
         let d = descriptor.read();
+        if state.no_twins && d.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING != 0 { return Err(CudaError::INVALID_VALUE) }
         let handle = state.fresh(0);
         let later = d.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING) != 0;
         state.needs.insert(handle, tiled(&d));

@@ -50,6 +50,9 @@ pub struct State {
     arrays: BTreeMap<u64, (usize, u64)>,
     /// What each array would take, or does.
     needs: BTreeMap<u64, u64>,
+    /// What the device says of arrays whose memory is mapped later, and whether it refuses them.
+    pub maps_later: i32,
+    pub no_twins: bool,
     tiles: BTreeMap<(u64, CUarrayMapInfo_subresource), u64>,
     contexts: BTreeSet<usize>,
     primary: u32,
@@ -87,6 +90,7 @@ impl State {
         State {
             growth: PAGE,
             pitch: 512,
+            maps_later: 1,
             next: 0x7f00_0000_0000,
             pools: BTreeMap::from([(DEFAULT_POOL, Pool::default())]),
             ..State::default()

@@ -1,0 +1,67 @@
+//! What the hooks promise about arrays and the tiles of sparse ones.
+
+use core::ptr::null_mut;
+
+use driver::CudaError;
+use driver::abi::*;
+use driver::table::SymbolId;
+
+use super::world::CONTEXT;
+use super::*;
+use crate::hooks::array;
+
+/// An array of four-byte elements, this wide and 1024 high.
+fn make(stage: &Stage, width: usize) -> Result<CUarray, CudaError> {
+    make_form(stage, width, 0)
+}
+
+fn make_form(stage: &Stage, width: usize, flags: u32) -> Result<CUarray, CudaError> {
+    let form = CUDA_ARRAY3D_DESCRIPTOR {
+        Width: width,
+        Height: 1024,
+        Depth: 0,
+        Format: 0x20,
+        NumChannels: 1,
+        Flags: flags,
+    };
+    let mut handle = null_mut();
+    call!(stage, cuArray3DCreate_v2 => array::create_3d, &raw mut handle, &raw const form).map(|()| handle)
+}
+
+#[test]
+fn where_arrays_cannot_be_mapped_later_one_beyond_the_cap_is_out_of_memory() {
+    let stage = Stage::new(20 * MIB, CONTEXT);
+    {
+        let mut state = stage.state.lock().unwrap();
+        (state.maps_later, state.no_twins) = (0, true);
+    }
+    assert_eq!(make(&stage, 4096), Err(CudaError::OUT_OF_MEMORY));
+    assert_eq!(make(&stage, 4096), Err(CudaError::OUT_OF_MEMORY), "remembered");
+    assert_eq!(stage.calls("cuArray3DCreate_v2"), 0, "no twin, no array");
+    make(&stage, 2048).unwrap();
+    stage.assert_exact();
+}
+
+#[test]
+fn a_driver_that_cannot_be_asked_makes_no_twins() {
+    let stage = Stage::new(20 * MIB, CONTEXT);
+    stage.state.lock().unwrap().no_twins = true;
+    // SAFETY: the driver lacks the function from here on.
+    unsafe {
+        stage
+            .driver
+            .set_address(SymbolId::cuArrayGetMemoryRequirements, null_mut());
+    }
+    assert_eq!(make(&stage, 4096), Err(CudaError::OUT_OF_MEMORY));
+    assert_eq!(stage.calls("cuArray3DCreate_v2"), 0);
+}
+
+#[test]
+fn a_form_there_can_be_none_of_is_invalid_also_at_the_cap() {
+    let stage = Stage::new(20 * MIB, CONTEXT);
+    stage.state.lock().unwrap().no_twins = true;
+    for _ in 0..2 {
+        assert_eq!(make(&stage, 4096), Err(CudaError::INVALID_VALUE));
+    }
+    assert_eq!(stage.calls("cuArray3DCreate_v2"), 1, "the answer lasts");
+}
