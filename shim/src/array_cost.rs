@@ -42,7 +42,7 @@ impl Costs {
         Costs(Lock::new(Rank::Costs, BTreeMap::new()))
     }
 
-    /// What an array of this form takes; `levels` 0: it is not mipmapped.
+    /// What an array of this form takes; `levels` 0: it is not mipmapped. A failure that may pass is not remembered.
     pub fn of(
         &self,
         driver: &Driver,
@@ -67,6 +67,9 @@ impl Costs {
                 doubt: Some(error),
             },
         };
+        if cost.doubt.is_some_and(|error| !lasts(error)) {
+            return cost;
+        }
         let mut known = self.0.lock();
         if known.len() >= MOST {
             known.clear();
@@ -74,6 +77,16 @@ impl Costs {
         known.insert(form, cost);
         cost
     }
+}
+
+/// Whether the driver will say the same the next time.
+fn lasts(error: CudaError) -> bool {
+    [
+        CudaError::INVALID_VALUE,
+        CudaError::NOT_SUPPORTED,
+        CudaError::NOT_FOUND,
+    ]
+    .contains(&error)
 }
 
 /// Whether twins can be made and asked: others would be refused for what they are, not for their form.

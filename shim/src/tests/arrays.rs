@@ -65,3 +65,20 @@ fn a_form_there_can_be_none_of_is_invalid_also_at_the_cap() {
     }
     assert_eq!(stage.calls("cuArray3DCreate_v2"), 1, "the answer lasts");
 }
+
+#[test]
+fn a_form_is_asked_for_again_after_a_failure_that_may_pass() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let asked = || stage.calls("cuArrayGetMemoryRequirements");
+    stage.fail_next("cuArray3DCreate_v2", CudaError::OUT_OF_MEMORY.code());
+    make(&stage, 1024).unwrap();
+    assert_eq!(asked(), 0, "the twin failed");
+    make(&stage, 1024).unwrap();
+    make(&stage, 1024).unwrap();
+    assert_eq!(asked(), 1, "the failure was not remembered, the answer is");
+    stage.assert_exact();
+    stage.fail_next("cuArray3DCreate_v2", CudaError::NOT_SUPPORTED.code());
+    make(&stage, 2048).unwrap();
+    make(&stage, 2048).unwrap();
+    assert_eq!(asked(), 1, "nor would it say otherwise the next time");
+}
