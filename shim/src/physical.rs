@@ -4,11 +4,15 @@
 //! References are counted before a call that adds one and after a call that drops one, so that the memory is never thought
 //! gone while it is there.
 //!
+//! Tiles are known by the place they were mapped at: a region mapped by one entry of a list and unmapped, or mapped anew, in
+//! parts or by another division stays charged until its array ends. That errs to the safe side: the memory may be gone and
+//! still count, never the reverse.
+//!
 //! Next: `hooks/vmm.rs`.
 
 use std::collections::BTreeMap;
 
-use driver::abi::CUarrayMapInfo_subresource;
+use driver::abi::{CUarrayMapInfo, CUarrayMapInfo_subresource};
 
 use crate::live::AccountIndex;
 
@@ -42,9 +46,32 @@ pub struct Reference(Block);
 /// A part of a sparse array, or all of an array whose memory is mapped later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tile {
-    pub array: u64,
-    pub kind: u32,
-    pub place: CUarrayMapInfo_subresource,
+    array: u64,
+    kind: u32,
+    place: CUarrayMapInfo_subresource,
+    /// The device it is mapped on, as a bit: each has its own memory there.
+    devices: u32,
+}
+
+/// `CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL`.
+const TAIL: u32 = 1;
+
+impl Tile {
+    /// The place an entry names. Of a tail's eight words three are padding, where a program leaves what was there.
+    pub fn of(info: &CUarrayMapInfo) -> Tile {
+        let mut place = info.subresource;
+        if info.subresourceType == TAIL {
+            for padding in [1, 6, 7] {
+                place.words[padding] = 0;
+            }
+        }
+        Tile {
+            array: info.resource as u64,
+            kind: info.subresourceType,
+            place,
+            devices: info.deviceBitMask,
+        }
+    }
 }
 
 /// Mappings taken out of the books while the driver unmaps them.

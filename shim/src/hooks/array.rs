@@ -219,11 +219,7 @@ pub unsafe fn map(call: &Call<'_>, list: *mut CUarrayMapInfo, count: c_uint, str
 
 /// Counts the reference a change adds, before the driver is asked. `None`: memory that is not ours to charge.
 fn change(books: &Books, info: &CUarrayMapInfo) -> Option<Change> {
-    let tile = Tile {
-        array: info.resource as u64,
-        kind: info.subresourceType,
-        place: info.subresource,
-    };
+    let tile = Tile::of(info);
     match info.memOperationType {
         CU_MEM_OPERATION_TYPE_MAP => {
             let reference = books.physical.lock().add_by_handle(info.memHandle)?;

@@ -8,7 +8,7 @@ use driver::table::SymbolId;
 
 use super::world::CONTEXT;
 use super::*;
-use crate::hooks::array;
+use crate::hooks::{array, vmm};
 
 /// An array of four-byte elements, this wide and 1024 high.
 fn make(stage: &Stage, width: usize) -> Result<CUarray, CudaError> {
@@ -81,4 +81,69 @@ fn a_form_is_asked_for_again_after_a_failure_that_may_pass() {
     make(&stage, 2048).unwrap();
     make(&stage, 2048).unwrap();
     assert_eq!(asked(), 1, "nor would it say otherwise the next time");
+}
+
+fn memory(stage: &Stage, bytes: u64) -> u64 {
+    let mut handle = 0;
+    let mut properties: CUmemAllocationProp = zeroed();
+    properties.location.kind = CU_MEM_LOCATION_TYPE_DEVICE;
+    call!(stage, cuMemCreate => vmm::create, &raw mut handle, bytes as usize, &raw const properties, 0)
+        .unwrap();
+    handle
+}
+
+/// Maps `handle` where `info` says and lets go of it, so that the tile alone holds the memory.
+fn map(stage: &Stage, info: &CUarrayMapInfo, handle: u64) {
+    let mut info = *info;
+    info.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+    info.memHandle = handle;
+    call!(stage, cuMemMapArrayAsync => array::map, &raw mut info, 1, null_mut()).unwrap();
+    call!(stage, cuMemRelease => vmm::release, handle).unwrap();
+}
+
+fn unmap(stage: &Stage, info: &CUarrayMapInfo) {
+    let mut info = *info;
+    info.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+    call!(stage, cuMemMapArrayAsync => array::map, &raw mut info, 1, null_mut()).unwrap();
+    wait(stage, 0).unwrap();
+}
+
+#[test]
+fn the_padding_of_a_tail_is_no_part_of_its_place() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let mut info: CUarrayMapInfo = zeroed();
+    info.resource = make_form(&stage, 1024, CUDA_ARRAY3D_SPARSE).unwrap().cast();
+    info.subresourceType = 1;
+    for padding in [1, 6, 7] {
+        info.subresource.words[padding] = 7;
+        map(&stage, &info, memory(&stage, 4 * MIB));
+        info.subresource.words[padding] = 8;
+        unmap(&stage, &info);
+        assert_eq!(stage.used(), CONTEXT, "word {padding}");
+        stage.assert_exact();
+    }
+    // All words of a level's range count.
+    info.subresourceType = 0;
+    map(&stage, &info, memory(&stage, 4 * MIB));
+    info.subresource.words[6] = 9;
+    unmap(&stage, &info);
+    assert_eq!(stage.used(), CONTEXT + 4 * MIB);
+    stage.assert_exact();
+}
+
+#[test]
+fn a_tile_mapped_on_two_devices_holds_both_memories() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    let mut info: CUarrayMapInfo = zeroed();
+    info.resource = make_form(&stage, 1024, CUDA_ARRAY3D_SPARSE).unwrap().cast();
+    for devices in [1, 2] {
+        info.deviceBitMask = devices;
+        map(&stage, &info, memory(&stage, 4 * MIB));
+    }
+    wait(&stage, 0).unwrap();
+    assert_eq!(stage.used(), CONTEXT + 8 * MIB, "the second replaced nothing");
+    stage.assert_exact();
+    unmap(&stage, &info);
+    assert_eq!(stage.used(), CONTEXT + 4 * MIB);
+    stage.assert_exact();
 }

@@ -248,7 +248,9 @@ functions! {
     fn cuMemMapArrayAsync(state, list: *mut CUarrayMapInfo, count: c_uint, _stream: CUstream) {
         for index in 0..count as usize {
             let info = list.add(index).read();
-            let tile = (info.resource as u64, info.subresource);
+            let mut place = info.subresource;
+            if info.subresourceType == 1 { (place.words[1], place.words[6], place.words[7]) = (0, 0, 0) }
+            let tile = (info.resource as u64, info.subresourceType, info.deviceBitMask, place);
             if !matches!(state.arrays.get(&tile.0), Some((_, 0))) { return Err(CudaError::INVALID_VALUE) }
             if info.memOperationType == CU_MEM_OPERATION_TYPE_MAP {
                 state.memory.get_mut(&info.memHandle).filter(|memory| memory.1 > 0).ok_or(CudaError::INVALID_VALUE)?.2 += 1;

@@ -36,6 +36,9 @@ enum Block {
 
 pub type Meanwhile = Box<dyn FnOnce() + Send>;
 
+/// A tile: array, kind, devices and place.
+type Place = (u64, u32, u32, CUarrayMapInfo_subresource);
+
 #[derive(Default)]
 pub struct State {
     blocks: BTreeMap<u64, Block>,
@@ -53,7 +56,7 @@ pub struct State {
     /// What the device says of arrays whose memory is mapped later, and whether it refuses them.
     pub maps_later: i32,
     pub no_twins: bool,
-    tiles: BTreeMap<(u64, CUarrayMapInfo_subresource), u64>,
+    tiles: BTreeMap<Place, u64>,
     contexts: BTreeSet<usize>,
     primary: u32,
     pub current: usize,
@@ -133,7 +136,7 @@ impl State {
             .sum::<u64>()
     }
 
-    fn unmap_tile(&mut self, tile: (u64, CUarrayMapInfo_subresource)) {
+    fn unmap_tile(&mut self, tile: Place) {
         if let Some(handle) = self.tiles.remove(&tile) {
             self.memory.get_mut(&handle).expect("a tile holds its memory").2 -= 1;
             self.forget_memory(handle);
@@ -145,7 +148,7 @@ impl State {
         let tiles: Vec<_> = self
             .tiles
             .keys()
-            .filter(|(of, _)| *of == array)
+            .filter(|(of, ..)| *of == array)
             .copied()
             .collect();
         for tile in tiles {
