@@ -162,13 +162,32 @@ impl Books {
         bytes: u64,
         class: Class,
     ) -> Result<Reservation<'a>, Otherwise> {
+        self.reserve_or(call, account, [bytes, bytes], class)
+    }
+
+    /// As [`Books::reserve`], and where `wanted` bytes do not fit, once more with `least`, which are no more.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn reserve_or<'a>(
+        &'a self,
+        call: &Call<'_>,
+        account: AccountIndex,
+        [wanted, least]: [u64; 2],
+        class: Class,
+    ) -> Result<Reservation<'a>, Otherwise> {
         let books = &self.accounts[account];
-        if let Ok(reservation) = books.try_reserve(bytes, class) {
+        if let Ok(reservation) = books.try_reserve(wanted, class) {
             return Ok(reservation);
         }
-        self.trim_pools(call, account, bytes);
-        books.try_reserve(bytes, class).map_err(|refusal| {
-            books.post_refusal(call.row, [call.asked(bytes), bytes], refusal);
+        self.trim_pools(call, account, wanted);
+        if least < wanted
+            && let Ok(reservation) = books.try_reserve(wanted, class)
+        {
+            return Ok(reservation);
+        }
+        books.try_reserve(least, class).map_err(|refusal| {
+            books.post_refusal(call.row, [call.asked(least), least], refusal);
             Otherwise::Fail(CudaError::OUT_OF_MEMORY)
         })
     }

@@ -2,9 +2,11 @@
 //! with an allocation and shrinks at a later synchronisation or trim.
 //!
 //! Before an allocation its size is reserved, rounded up to the step in which pools of this driver were seen to grow; until one
-//! was seen to grow, 32 MiB is presumed. After it the pool's charge becomes what the driver says is reserved, as far as that
-//! is more. Nothing is settled while an allocation of the pool is under way: the driver may have told of its growth, which
-//! the allocation's own reservation covers, and so would be charged twice.
+//! was seen to grow, 32 MiB is presumed. Where that does not fit, only what the allocation needs is reserved, though no less
+//! than the least that a pool was seen to grow by: that a pool once grew by much does not mean that it must. After it the
+//! pool's charge becomes what the driver says is reserved, as far as that is more. Nothing is settled while an allocation of
+//! the pool is under way: the driver may have told of its growth, which the allocation's own reservation covers, and so would
+//! be charged twice.
 //!
 //! Next: `hooks/pool.rs`, the calls.
 
@@ -134,6 +136,11 @@ impl Pools {
         stepped(bytes, self.step).max(self.least)
     }
 
+    /// The least a pool can grow by when `bytes` are asked of it and none lie idle, as far as was seen.
+    fn needed(&self, bytes: u64) -> u64 {
+        stepped(bytes, PAGE).max(self.least)
+    }
+
     /// `asked` bytes alone made a pool grow by `grown`.
     fn learn(&mut self, asked: u64, grown: u64) {
         if grown == 0 {
@@ -181,8 +188,11 @@ impl Books {
         account: AccountIndex,
         bytes: u64,
     ) -> Result<Begun<'a>, Otherwise> {
-        let wanted = self.pools.lock().foreseen(bytes);
-        let reservation = self.reserve(call, account, wanted, Class::Pool)?;
+        let wanted = {
+            let pools = self.pools.lock();
+            [pools.foreseen(bytes), pools.needed(bytes)]
+        };
+        let reservation = self.reserve_or(call, account, wanted, Class::Pool)?;
         // Under way only now: making room may have had to lower this pool's charge.
         let mut pools = self.pools.lock();
         let Some(entry) = pools.pools.get_mut(&pool) else {

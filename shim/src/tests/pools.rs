@@ -108,6 +108,31 @@ fn a_driver_whose_pools_grow_by_less_is_known_after_the_first() {
     assert_eq!(stage.used(), CONTEXT);
 }
 
+/// A pool that once grew by much is no reason to refuse for ever what fits.
+#[test]
+fn a_growth_foreseen_that_does_not_fit_is_tried_by_the_need() {
+    let stage = Stage::new(100 * MIB, CONTEXT);
+    know_steps(&stage);
+    stage.state.lock().unwrap().growth = 64 * MIB;
+    know_steps(&stage);
+    stage.state.lock().unwrap().growth = 2 * MIB;
+    let plain = alloc(&stage, 60 * MIB).unwrap();
+    // 34 MiB are left, and 64 are foreseen.
+    let small = alloc_async(&stage, 3 * MIB).unwrap();
+    assert!(stage.events().is_empty(), "nobody was refused");
+    stage.assert_exact();
+    // The need fits, but what the driver makes of it does not.
+    stage.state.lock().unwrap().growth = 64 * MIB;
+    assert_eq!(alloc_async(&stage, 3 * MIB), Err(CudaError::OUT_OF_MEMORY));
+    assert_eq!(stage.events().len(), 1);
+    stage.assert_exact();
+    assert!(stage.peak() <= 100 * MIB, "nor was it charged");
+    free(&stage, plain).unwrap();
+    free_async(&stage, small, 0).unwrap();
+    wait(&stage, 0).unwrap();
+    assert_eq!((stage.used(), stage.physical()), (CONTEXT, CONTEXT));
+}
+
 /// Growth that the driver tells of before its call returns is covered by the call's own reservation.
 #[test]
 fn growth_under_way_is_not_charged_twice() {
