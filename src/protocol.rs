@@ -10,6 +10,7 @@ pub mod why;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,9 @@ use why::Why;
 
 /// Name of the admin socket in the run directory.
 pub const SOCKET: &str = "stint.sock";
+
+/// A daemon answers at once, but for a launch whose user has to be looked up first, which takes 5 s at most.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A line from a caller longer than this is an error.
 pub const LONGEST_REQUEST: usize = 64 * 1024;
@@ -108,6 +112,8 @@ pub struct Refused {
 pub struct Connection {
     stream: BufReader<UnixStream>,
     path: PathBuf,
+    /// How long an answer is waited for.
+    patience: Duration,
 }
 
 impl Connection {
@@ -118,6 +124,7 @@ impl Connection {
             Ok(stream) => Ok(Connection {
                 stream: BufReader::new(stream),
                 path,
+                patience: PATIENCE,
             }),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 Err(Failure::not_permitted(format!(
@@ -172,6 +179,8 @@ impl Connection {
     /// The kept events and, with `follow`, all later ones; the iterator blocks for them. Ends when the daemon does.
     pub fn events(mut self, follow: bool) -> Result<impl Iterator<Item = Result<Event, Failure>>, Failure> {
         let _: String = self.ask(&Request::Events { follow })?;
+        let patience = self.stream.get_ref().set_read_timeout(None); // nothing may happen for days
+        patience.map_err(|error| self.broken(error))?;
         Ok(std::iter::from_fn(move || match self.line() {
             Ok(None) => None,
             Ok(Some(line)) => Some(serde_json::from_str(&line).map_err(|error| self.broken(error))),
@@ -182,6 +191,8 @@ impl Connection {
     fn ask<T: serde::de::DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
         let mut line = serde_json::to_string(request).map_err(|error| self.broken(error))?;
         line.push('\n');
+        let patience = self.stream.get_ref().set_read_timeout(Some(self.patience));
+        patience.map_err(|error| self.broken(error))?;
         // A daemon that refuses at once has hung up before it read this; its reason is there to be read all the same.
         let written = self.stream.get_mut().write_all(line.as_bytes());
         let line = match (self.line(), written) {
@@ -197,10 +208,18 @@ impl Connection {
     }
 
     fn line(&mut self) -> Result<Option<String>, Failure> {
+        use std::io::ErrorKind::{TimedOut, WouldBlock};
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
             Ok(0) => Ok(None),
             Ok(_) => Ok(Some(line)),
+            Err(error) if matches!(error.kind(), TimedOut | WouldBlock) => {
+                Err(Failure::unreachable(format!(
+                    "the daemon at {} has not answered for {} s: it is stopped or hangs; see its log, or restart it",
+                    self.path.display(),
+                    self.patience.as_secs_f32()
+                )))
+            }
             Err(error) => Err(self.broken(error)),
         }
     }
@@ -236,6 +255,17 @@ mod tests {
             serde_json::to_string(&refused).unwrap(),
             r#"{"error":{"exit":77,"message":"no"}}"#
         );
+    }
+
+    #[test]
+    fn a_daemon_that_does_not_answer_is_exit_69_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let _hangs = std::os::unix::net::UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+        let mut connection = Connection::open(dir.path()).unwrap();
+        connection.patience = Duration::from_millis(10);
+        let failure = connection.status().unwrap_err();
+        assert_eq!(failure.exit, Exit::UNREACHABLE);
+        assert!(failure.message.contains("stopped or hangs"), "{failure}");
     }
 
     #[test]
