@@ -1,10 +1,14 @@
 //! The node a command runs on: the named one, the machine's, the user's, or a private one for the length of the command.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::cli::Driver;
 use crate::exit::{Exit, Failure};
@@ -114,10 +118,13 @@ impl Private {
         if let Some(devices) = devices {
             command.args(["--devices", devices]);
         }
+        // What it says is of interest only where it does not start.
+        let said = memfd_create("stint-private-node", MemfdFlags::CLOEXEC).map_err(Failure::failed)?;
+        let said = File::from(said);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(said.try_clone().map_err(Failure::failed)?)
             .process_group(0);
         let mut child = command
             .spawn()
@@ -129,12 +136,23 @@ impl Private {
                 .map_err(Failure::failed)?;
         }
         let private = Private(child);
-        match serde_json::from_str(&line) {
+        let answer = serde_json::from_str(&line);
+        if !matches!(answer, Ok(Answer::Ok(()))) {
+            eprint!("{}", text_of(&said));
+        }
+        match answer {
             Ok(Answer::Ok(())) => Ok(private),
             Ok(Answer::Error(Refused { exit, message })) => Err(Failure::new(Exit(exit), message)),
             Err(_) => Err(Failure::failed("the private node ended before it answered")),
         }
     }
+}
+
+/// All that was written to a file, whoever wrote it.
+fn text_of(file: &File) -> String {
+    let mut bytes = vec![0; file.metadata().map_or(0, |file| file.len() as usize)];
+    let length = file.read_at(&mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
 impl Drop for Private {

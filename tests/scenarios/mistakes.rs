@@ -56,6 +56,16 @@ fn a_quota_file_with_such_a_cap_starts_no_daemon() {
 }
 
 #[test]
+fn a_private_node_that_cannot_start_says_why() {
+    let place = tempfile::tempdir().expect("a directory can be made");
+    let mut command = std::process::Command::new(crate::harness::artefacts::directory().join("bin/stint"));
+    command.args(["run", "--driver", "sim", "--devices", "foo", "--", "true"]);
+    let outcome = run(command.env("STINT_RUN_DIR", place.path().join("node")));
+    assert_eq!(outcome.code, 125, "{outcome:?}");
+    assert!(outcome.stderr.contains("no device model `foo`"), "{outcome:?}");
+}
+
+#[test]
 fn only_device_memory_is_charged_whatever_the_unused_fields_hold() {
     let node = Node::start(Setup::cap("1GiB"));
     let bare = run(&mut node.bare_command(program("locations", Link::Cuda))).success();
