@@ -1,7 +1,7 @@
 //! Tenants in namespaces of their own: the kernel tells the daemon who they are, and their own numbers are what they see.
 
 use super::*;
-use crate::harness::{node::Setup, outcome::run, skip::skip};
+use crate::harness::{node::Setup, outcome::run, skip::skip, wait::until};
 
 /// Whether `unshare` with these options works for us; else one line says so.
 fn allowed(what: &str, options: &[&str]) -> bool {
@@ -28,11 +28,27 @@ fn outer_pid(node: &Node, tenant: &str, bytes: u64) -> String {
         .unwrap_or_else(|| panic!("no client of {tenant} holds {bytes}: {status:#}"))
 }
 
+/// Waits until a process that starts now has another start time than any before: those are in hundredths of a second, and
+/// in a namespace of its own the twin has little else to tell a tenant's processes apart by.
+fn next_instant() {
+    let uptime = || {
+        let text = std::fs::read_to_string("/proc/uptime").expect("there is a clock");
+        let seconds = text
+            .split_ascii_whitespace()
+            .next()
+            .and_then(|word| word.parse::<f64>().ok());
+        (seconds.expect("a number") * 100.0) as u64
+    };
+    let before = uptime();
+    until("the clock moves on", || (uptime() > before + 1).then_some(()));
+}
+
 /// A client of tenant `ours` started by way of `words`, which holds `bytes`.
 #[track_caller]
 fn inside(node: &Node, words: &[&str], bytes: u64) -> Session {
     let mut command = node.tenant_command("ours", "4GiB", words[0]);
     command.args(&words[1..]).arg(program("steps", Link::Cuda));
+    next_instant();
     let mut session = begin(Session::start(&mut command));
     assert_eq!(session.error(&format!("alloc {bytes}")), 0);
     session

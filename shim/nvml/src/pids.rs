@@ -37,7 +37,7 @@ impl Neighbours {
         // Others may have started in the same hundredth of a second; a client has the account mapped.
         let is_it = |(pid, started): &(u32, u64)| *started == expected && maps(*pid, self.account);
         let at = visible.iter().position(is_it)?;
-        // Two clients of one instant are both found, each once.
+        // Two clients of one instant are both found, each once; which has which figure is not to be told from in here.
         Some(visible.swap_remove(at).0)
     }
 }
