@@ -98,15 +98,27 @@ fn instructions_added_per_call_are_those_recorded() {
     let here = place();
     let (mut table, mut wrong) = (format!("# taken with {here}\n"), Vec::new());
     for kind in KINDS {
-        let bare = per_call(|| callgrind(node.bare_command("valgrind")), kind);
-        let capped = per_call(|| callgrind(node.capped_command("valgrind")), kind);
-        let (Some(bare), Some(capped)) = (bare, capped) else {
-            panic!("callgrind did not say what it collected")
+        let most = figures
+            .get(kind)
+            .map_or(f64::INFINITY, |figure| figure * 1.02 + 0.5);
+        let measure = || {
+            let bare = per_call(|| callgrind(node.bare_command("valgrind")), kind);
+            let capped = per_call(|| callgrind(node.capped_command("valgrind")), kind);
+            let (Some(bare), Some(capped)) = (bare, capped) else {
+                panic!("callgrind did not say what it collected")
+            };
+            capped - bare
         };
-        let added = capped - bare;
+        // What a start draws at random does not quite cancel out: an instruction that is really there is so every time.
+        let mut added = measure();
+        for _ in 0..2 {
+            if added > most {
+                added = added.min(measure());
+            }
+        }
         writeln!(table, "{kind} = {added:.1}").expect("a string can be written to");
         match figures.get(kind) {
-            Some(figure) if recorded_at == here && added > figure * 1.02 + 0.5 => {
+            Some(figure) if recorded_at == here && added > most => {
                 wrong.push(format!("{kind}: {added:.1}, recorded {figure:.1}"))
             }
             Some(_) => {}
