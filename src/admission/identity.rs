@@ -110,6 +110,9 @@ impl Authority {
     }
 }
 
+/// Launches inside launches, of which each has a part of what the one around it has.
+const DEEPEST: usize = 16;
+
 /// The launches whose head still lives.
 #[derive(Debug, Default)]
 pub struct Launches(BTreeMap<Identity, Place>);
@@ -244,7 +247,7 @@ pub fn place_of_launch(
             )))
         }
         Some(asked) => Ok(Place {
-            account: part_of(&own.account, peer),
+            account: part_of(&own.account, peer)?,
             memory: MemoryRule::one(asked),
             asked: true,
             carved_from: (!unmanaged).then(|| own.account.clone()),
@@ -293,7 +296,7 @@ fn granted(
         return Ok(match memory {
             None => own,
             Some(asked) => Place {
-                account: part_of(&own.account, peer),
+                account: part_of(&own.account, peer)?,
                 memory: MemoryRule::one(asked),
                 asked: true,
                 carved_from: None,
@@ -328,9 +331,14 @@ fn granted(
     Ok(place)
 }
 
-/// Name of the account of one launch inside another account.
-fn part_of(account: &str, peer: &Peer) -> String {
-    format!("{account}#{}", peer.identity.pid)
+/// Name of the account of one launch inside another account. An error: it lies in too many already.
+fn part_of(account: &str, peer: &Peer) -> Result<String, Failure> {
+    if account.matches('#').count() >= DEEPEST {
+        return Err(Failure::failed(format!(
+            "launches inside launches go {DEEPEST} deep at most: start this one from further out"
+        )));
+    }
+    Ok(format!("{account}#{}", peer.identity.pid))
 }
 
 fn told(memory: Memory) -> String {

@@ -241,13 +241,7 @@ impl Core {
                         "pid {pid}: it uses the account of slot {}, which names nobody",
                         slot.get()
                     ));
-                    let owner = Owner {
-                        pid,
-                        start_time: stat.identity.start_time,
-                        nonce: 0,
-                    };
-                    let entry = self.entry_of(owner);
-                    self.adopt_client(account, slot, entry);
+                    self.adopt_unnamed(account, slot, stat.identity);
                 }
                 None => self.forget_slot(number, account, slot),
             }
@@ -271,14 +265,19 @@ impl Core {
             .map_while(SlotIndex::client)
             .find(|slot| !taken.contains(slot));
         if let (Some(slot), Some(stat)) = (slot, process::stat(pid)) {
-            let owner = Owner {
-                pid,
-                start_time: stat.identity.start_time,
-                nonce: 0,
-            };
-            let entry = self.entry_of(owner);
-            self.adopt_client(account, slot, entry);
+            self.adopt_unnamed(account, slot, stat.identity);
         }
+    }
+
+    /// Seats a process of which nothing is known but that it uses the account: the nonce of its program is not.
+    fn adopt_unnamed(&mut self, account: &str, slot: SlotIndex, process: Identity) {
+        let owner = Owner {
+            pid: process.pid,
+            start_time: process.start_time,
+            nonce: 0,
+        };
+        let entry = self.entry_of(owner);
+        self.adopt_client(account, slot, entry);
     }
 
     /// Empties a slot whose owner does not live, or was never told of it.

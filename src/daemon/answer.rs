@@ -16,9 +16,6 @@ use crate::exit::Failure;
 use crate::protocol::{Answer, Launch, Launched, LaunchedDevice, Refused, Request};
 use crate::state::Event;
 
-/// Launches inside launches, of which each lowers what the one around it has.
-const DEEPEST: usize = 16;
-
 impl Core {
     /// Reads what a caller sent and answers it; hangs up when it is over.
     pub fn serve(&mut self, token: u64) {
@@ -116,11 +113,6 @@ impl Core {
         }
         let later = not_in_force(asked)?;
         let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;
-        if place.account.matches('#').count() > DEEPEST {
-            return Err(Failure::failed(format!(
-                "launches inside launches go {DEEPEST} deep at most: start this one from further out"
-            )));
-        }
         self.check_devices(&place.memory.cap)?;
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {

@@ -4,6 +4,7 @@ mod client;
 mod descriptors;
 mod drain;
 mod fuzzed;
+mod launches;
 mod losses;
 mod names;
 mod reload;
@@ -93,6 +94,14 @@ impl TestNode {
         let node = self.status();
         let tenant = node.tenants.iter().find(|tenant| tenant.account == account);
         tenant.map_or(0, |tenant| tenant.devices[0].memory.used_bytes)
+    }
+
+    /// Caps of account `account`, on each device.
+    fn caps(&self, account: &str) -> Vec<u64> {
+        let node = self.status();
+        let tenant = node.tenants.iter().find(|tenant| tenant.account == account);
+        let devices = &tenant.unwrap().devices;
+        devices.iter().map(|device| device.memory.cap_bytes).collect()
     }
 
     fn events(&self) -> Vec<crate::events::Event> {
@@ -296,116 +305,6 @@ fn a_daemon_that_ends_leaves_its_policy_and_no_sockets() {
     assert_eq!(
         std::fs::read_to_string(attach.join("policy")).unwrap(),
         "absent = \"run\"\n"
-    );
-}
-
-#[test]
-fn a_launch_places_its_descendants_and_is_gone_with_them() {
-    let node = TestNode::start(CAP);
-    let mut head = node.client();
-    let launch = r#"launch {"tenant":"lab","memory":"64MiB"}"#;
-    assert_eq!(head.tell(launch), "lab lab 67108864");
-    assert_eq!(head.tell("attach 1"), "Admitted 2 devices cap 67108864");
-    let mut stranger = node.client();
-    assert_eq!(
-        stranger.tell("attach 1"),
-        "Admitted 2 devices cap 268435456",
-        "no descendant of the head"
-    );
-    let mut other = node.client();
-    let refused = other.tell(r#"launch {"tenant":"lab","memory":"32MiB"}"#);
-    assert!(
-        refused.starts_with("1 account lab is in use with another cap"),
-        "{refused}"
-    );
-    assert_eq!(other.tell(r#"launch {"tenant":"lab"}"#), "lab lab 67108864");
-    head.kill();
-    assert_eq!(
-        other.tell("attach 1"),
-        "Admitted 2 devices cap 67108864",
-        "the account outlives its first head"
-    );
-    other.kill();
-    until("the tenant is gone with its last client", || {
-        node.status().tenants.iter().all(|tenant| tenant.name != "lab")
-    });
-}
-
-#[test]
-fn a_user_without_authority_gets_a_part_of_what_it_has() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
-    }
-    let node = TestNode::start(CAP);
-    open_to_all(&node);
-    let (mut head, mut whole) = (node.client(), node.client());
-    head.tell("become 65534");
-    for asked in [
-        r#"{"tenant":"lab"}"#,
-        r#"{"memory":"300MiB"}"#,
-        r#"{"memory":"all"}"#,
-    ] {
-        let answer = head.tell(&format!("launch {asked}"));
-        assert!(answer.starts_with("77 "), "{asked}: {answer}");
-    }
-    let part = format!("default default#{} {}", head.pid(), 100 * MIB);
-    assert_eq!(head.tell(r#"launch {"memory":"100MiB"}"#), part);
-    assert_eq!(
-        head.tell(r#"launch {"memory":"50MiB"}"#),
-        format!("1 pid {} heads a launch already", head.pid()),
-        "else what the first one took would be lost"
-    );
-    assert_eq!(
-        head.tell("attach 1"),
-        format!("Admitted 2 devices cap {}", 100 * MIB)
-    );
-    assert_eq!(
-        whole.tell("attach 1"),
-        format!("Admitted 2 devices cap {}", 156 * MIB)
-    );
-    assert_eq!(whole.tell(&format!("reserve {}", 156 * MIB)), "ok");
-    assert_eq!(
-        whole.tell("reserve 512"),
-        "refused",
-        "both together have what the whole had"
-    );
-
-    let mut other = node.client();
-    other.tell("become 65534");
-    let answer = other.tell(r#"launch {"memory":"10MiB"}"#);
-    assert!(answer.starts_with("1 account default uses"), "{answer}");
-    head.kill();
-    until("the part is given back", || {
-        node.status().tenants[0].devices[0].memory.cap_bytes == 256 * MIB
-    });
-    assert_eq!(whole.tell(&format!("reserve {}", 100 * MIB)), "ok");
-}
-
-#[test]
-fn a_launch_that_makes_no_sense_is_refused_with_the_right_code() {
-    let node = TestNode::start(CAP);
-    let mut head = node.client();
-    for (launch, exit) in [
-        (r#"{"memory":"0"}"#, "64 "),
-        (r#"{"memory":"12 GiB"}"#, "64 "),
-        (
-            r#"{"memory":"2GiB"}"#,
-            "64 2147483648 bytes are more than device 0 has",
-        ),
-        (r#"{"tenant":"a b"}"#, "64 "),
-        (r#"{"share":"200%"}"#, "64 "),
-        (r#"{"priority":"urgent"}"#, "64 "),
-    ] {
-        let answer = head.tell(&format!("launch {launch}"));
-        assert!(answer.starts_with(exit), "{launch}: {answer}");
-    }
-    assert!(node.status().tenants.is_empty(), "nothing was left behind");
-    head.tell(r#"launch {"share":"20%"}"#);
-    assert!(
-        node.events()
-            .iter()
-            .any(|event| event.detail["message"].as_str().unwrap().contains("`share`"))
     );
 }
 

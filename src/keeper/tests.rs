@@ -69,3 +69,22 @@ fn there_is_one_keeper_for_a_run_directory() {
     Kept::find(dir.path()).unwrap().unwrap().0.end();
     thread.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_daemon_at_the_door_ends_a_look_at_all_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut keeper = Keeper {
+        path: socket_path(dir.path()),
+        listener: None,
+        daemons: Vec::new(),
+        held: BTreeMap::new(),
+        idle_looks: 0,
+    };
+    keeper.bind();
+    // Mapped by this process alone, which is the keeper's own.
+    let (fd, _mapping) = object();
+    keeper.held.insert("one".into(), fd);
+    assert!(!keeper.is_needed(), "nobody maps it, and nobody asks");
+    let _daemon = message::reach(&keeper.path).unwrap();
+    assert!(keeper.is_needed(), "somebody is about to ask");
+}

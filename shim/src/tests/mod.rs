@@ -183,3 +183,16 @@ pub fn zeroed<T: Copy>() -> T {
     // SAFETY: used for the driver's structs of integers and pointers only.
     unsafe { core::mem::zeroed() }
 }
+
+/// The device's default pool, asked of the driver itself.
+pub fn default_pool(stage: &Stage) -> CUmemoryPool {
+    let mut pool = null_mut();
+    // SAFETY: the driver of the test writes one handle.
+    let asked = unsafe {
+        stage
+            .driver
+            .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
+    };
+    asked.unwrap();
+    pool
+}

@@ -31,14 +31,7 @@ fn what_a_pool_keeps_idle_is_trimmed_before_a_refusal() {
     let stage = Stage::new(100 * MIB, CONTEXT);
     let block = alloc_async(&stage, 3 * MIB).unwrap();
     let mut threshold = u64::MAX;
-    let mut pool = null_mut();
-    // SAFETY: the driver of the test writes one handle.
-    unsafe {
-        stage
-            .driver
-            .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
-    }
-    .unwrap();
+    let pool = default_pool(&stage);
     let value = (&raw mut threshold).cast();
     call!(stage, cuMemPoolSetAttribute => pool::set_attribute, pool, 4, value).unwrap();
     let large = alloc_async(&stage, 80 * MIB).unwrap();
@@ -152,14 +145,7 @@ fn growth_under_way_is_not_charged_twice() {
             alloc_async(stage, 40 * MIB).unwrap();
         });
         has_started.recv().unwrap();
-        let mut pool = null_mut();
-        // SAFETY: the driver of the test writes one handle.
-        unsafe {
-            stage
-                .driver
-                .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
-        }
-        .unwrap();
+        let pool = default_pool(stage);
         call!(stage, cuMemPoolTrimTo => pool::trim, pool, 0).unwrap();
         let charged = stage.used();
         let beside = alloc(stage, 50 * MIB);
@@ -247,14 +233,7 @@ fn an_answer_that_is_out_of_date_lowers_nothing() {
             .unwrap()
             .after
             .insert("cuMemPoolGetAttribute", answered);
-        let mut pool = null_mut();
-        // SAFETY: the driver of the test writes one handle.
-        unsafe {
-            stage
-                .driver
-                .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
-        }
-        .unwrap();
+        let pool = default_pool(stage);
         call!(stage, cuMemPoolTrimTo => pool::trim, pool, 0).unwrap();
     });
     assert_eq!(

@@ -8,7 +8,7 @@ use driver::abi::*;
 use proptest::prelude::*;
 
 use super::world::CONTEXT;
-use super::{MIB, Stage, call, world};
+use super::{MIB, Stage, call, default_pool, world};
 use crate::hooks::{array, context, memory, pool, sync, vmm};
 
 const CAP: u64 = 64 * MIB;
@@ -242,14 +242,7 @@ impl Program {
                 let _ = call!(stage, cuCtxSynchronize => sync::context,);
             }
             Step::Trim => {
-                let mut pool = null_mut();
-                // SAFETY: the driver of the test writes one handle.
-                unsafe {
-                    stage
-                        .driver
-                        .cuDeviceGetMemPool(driver::StreamApi::Legacy, &mut pool, 0)
-                }
-                .unwrap();
+                let pool = default_pool(stage);
                 let _ = call!(stage, cuMemPoolTrimTo => pool::trim, pool, 0);
             }
             Step::Fault(name) => stage.fail_next(name, CudaError::UNKNOWN.code()),

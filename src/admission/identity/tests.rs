@@ -345,3 +345,28 @@ fn only_those_with_authority_name_tenants_and_raise_values() {
         Exit::USAGE
     );
 }
+
+#[test]
+fn launches_inside_launches_end_somewhere() {
+    let config = config("[defaults]\nmemory = \"8GiB\"\n");
+    let mut launches = Launches::default();
+    let carol = peer(1003, "carol");
+    let asked = ask(None, Some("1MiB"));
+    let mut depth = 0;
+    let refused = loop {
+        match place_of_launch(
+            &config,
+            &launches,
+            AUTHORITY,
+            &carol,
+            &asked,
+            SystemTime::UNIX_EPOCH,
+        ) {
+            Ok(place) => launches.add(carol.chain[0], place),
+            Err(failure) => break failure,
+        }
+        depth += 1;
+        assert!(depth < 1000, "they never do");
+    };
+    assert_eq!((depth, refused.exit), (16, Exit::FAILED));
+}

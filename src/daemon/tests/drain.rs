@@ -68,24 +68,11 @@ fn a_drained_device_is_left_by_each_account_when_it_holds_nothing_there() {
     late.tell(r#"launch {"tenant":"lab","memory":"64MiB"}"#);
     assert_eq!(late.tell("attach 1"), "Admitted 2 devices cap 0");
     assert_eq!(late.tell("reserve 512"), "refused");
-    let caps = |account: &str| -> Vec<u64> {
-        let status = node.status();
-        let tenant = status
-            .tenants
-            .iter()
-            .find(|tenant| tenant.account == account)
-            .unwrap();
-        tenant
-            .devices
-            .iter()
-            .map(|device| device.memory.cap_bytes)
-            .collect()
-    };
-    assert_eq!(caps("lab"), [0, 64 * MIB], "the other device is open");
-    assert_eq!(caps("default"), [256 * MIB, 256 * MIB]);
+    assert_eq!(node.caps("lab"), [0, 64 * MIB], "the other device is open");
+    assert_eq!(node.caps("default"), [256 * MIB, 256 * MIB]);
     assert_eq!(running.tell("reserve 1048576"), "ok");
     assert_eq!(running.tell("release 2097152"), "ok");
-    until("the account has left the device", || caps("default")[0] == 0);
+    until("the account has left the device", || node.caps("default")[0] == 0);
     assert_eq!(running.tell("reserve 512"), "refused");
     let gone = drain(
         &node,

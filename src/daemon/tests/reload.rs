@@ -48,18 +48,6 @@ impl Filed {
         Connection::open(self.node.path()).unwrap().reload()
     }
 
-    /// Caps and reserve on device 0 and 1.
-    fn caps(&self, account: &str) -> Vec<u64> {
-        let status = self.node.status();
-        let of = |tenant: &&crate::protocol::node::Tenant| tenant.account == account;
-        let tenant = status.tenants.iter().find(of).unwrap();
-        tenant
-            .devices
-            .iter()
-            .map(|device| device.memory.cap_bytes)
-            .collect()
-    }
-
     /// The details of `config` events that have `key`.
     fn told(&self, key: &str) -> Vec<serde_json::Value> {
         let events = self.node.events().into_iter();
@@ -114,7 +102,7 @@ fn a_bad_file_changes_nothing_and_every_mistake_is_answered_and_logged() {
         told.iter().all(|errors| errors.as_array().unwrap().len() == 2) && !told.is_empty(),
         "{told:?}"
     );
-    assert_eq!(filed.caps("default"), [256 * MIB; 2]);
+    assert_eq!(filed.node.caps("default"), [256 * MIB; 2]);
     for wrong in [
         "[defaults]\nmemory = \"2GiB\"\n",
         "[tenants.a]\nmemory = \"60%\"\n[tenants.b]\nmemory = \"60%\"\n",
@@ -130,7 +118,7 @@ fn a_bad_file_changes_nothing_and_every_mistake_is_answered_and_logged() {
             .message
             .contains("stint.toml: cannot be read")
     );
-    assert_eq!(filed.caps("default"), [256 * MIB; 2]);
+    assert_eq!(filed.node.caps("default"), [256 * MIB; 2]);
     filed.replace(&quota("256MiB"));
     assert_eq!(filed.reload().unwrap().changed, Vec::<String>::new());
 }
@@ -140,7 +128,11 @@ fn a_changed_file_is_noticed_however_it_was_written() {
     let filed = Filed::start(&quota("256MiB"));
     let mut client = filed.node.client();
     client.tell("attach 1");
-    let becomes = |cap: u64| until("the change is in force", || filed.caps("default")[0] == cap * MIB);
+    let becomes = |cap: u64| {
+        until("the change is in force", || {
+            filed.node.caps("default")[0] == cap * MIB
+        })
+    };
     filed.replace(&quota("200MiB"));
     becomes(200);
     fs::write(filed.path(), quota("150MiB")).unwrap();
@@ -193,7 +185,7 @@ fn mode_reserve_and_the_policy_of_absent_daemons_change_live() {
     filed.replace(&quota("all").replace("\"off\"", "\"50%\""));
     filed.reload().unwrap();
     assert_eq!(
-        filed.caps("default"),
+        filed.node.caps("default"),
         [GIB / 2; 2],
         "what is kept back is nobody's"
     );
@@ -226,10 +218,12 @@ fn a_stanza_ends_by_itself() {
     let mut client = filed.node.client();
     client.tell(r#"launch {"tenant":"lab"}"#);
     client.tell("attach 1");
-    assert_eq!(filed.caps("lab"), [200 * MIB; 2]);
+    assert_eq!(filed.node.caps("lab"), [200 * MIB; 2]);
     filed.replace(&until_text(Duration::from_secs(2)));
     filed.reload().unwrap();
-    until("the stanza has ended", || filed.caps("lab") == [100 * MIB; 2]);
+    until("the stanza has ended", || {
+        filed.node.caps("lab") == [100 * MIB; 2]
+    });
     let told = filed.told("message");
     assert!(
         told.contains(&"[tenants.lab] is not in force any more".into()),
@@ -244,11 +238,11 @@ fn a_tenant_gets_nothing_on_devices_it_may_not_use() {
     let mut client = filed.node.client();
     client.tell(r#"launch {"tenant":"lab"}"#);
     assert_eq!(client.tell("attach 1"), "Admitted 2 devices cap 0");
-    assert_eq!(filed.caps("lab"), [0, 200 * MIB]);
+    assert_eq!(filed.node.caps("lab"), [0, 200 * MIB]);
     assert_eq!(client.tell("reserve 512"), "refused");
     filed.replace(&lab("gpus = [\"GPU-00000000-0000-0000-0000-000000000000\"]"));
     filed.reload().unwrap();
-    assert_eq!(filed.caps("lab"), [200 * MIB, 0]);
+    assert_eq!(filed.node.caps("lab"), [200 * MIB, 0]);
     assert_eq!(client.tell("reserve 512"), "ok");
 }
 

@@ -23,20 +23,6 @@ fn set(
     })
 }
 
-fn caps(node: &TestNode, account: &str) -> Vec<u64> {
-    let status = node.status();
-    let tenant = status
-        .tenants
-        .iter()
-        .find(|tenant| tenant.account == account)
-        .unwrap();
-    tenant
-        .devices
-        .iter()
-        .map(|device| device.memory.cap_bytes)
-        .collect()
-}
-
 #[test]
 fn a_cap_set_live_binds_at_once_and_ends_nobody() {
     let node = TestNode::start(CAP);
@@ -74,9 +60,9 @@ fn a_value_for_a_time_ends_by_itself() {
     client.tell("attach 1");
     let changed = set(&node, "default", &[("memory", "100MiB")], Some("1500ms")).unwrap();
     assert!(changed.until.is_some());
-    assert_eq!(caps(&node, "default"), [100 * MIB, 100 * MIB]);
+    assert_eq!(node.caps("default"), [100 * MIB, 100 * MIB]);
     until("the value has ended", || {
-        caps(&node, "default") == [256 * MIB, 256 * MIB]
+        node.caps("default") == [256 * MIB, 256 * MIB]
     });
     assert_eq!(client.tell(&format!("reserve {}", 200 * MIB)), "ok");
     assert!(
@@ -102,21 +88,19 @@ fn parts_of_an_account_never_have_more_than_it_has_now() {
     whole.tell("attach 1");
     set(&node, "default", &[("memory", "120MiB")], None).unwrap();
     assert_eq!(
-        (caps(&node, &part)[0], caps(&node, "default")[0]),
+        (node.caps(&part)[0], node.caps("default")[0]),
         (100 * MIB, 20 * MIB)
     );
     set(&node, "default", &[("memory", "60MiB")], None).unwrap();
-    assert_eq!((caps(&node, &part)[0], caps(&node, "default")[0]), (60 * MIB, 0));
+    assert_eq!((node.caps(&part)[0], node.caps("default")[0]), (60 * MIB, 0));
     set(&node, "default", &[("memory", "default")], None).unwrap();
     assert_eq!(
-        (caps(&node, &part)[0], caps(&node, "default")[0]),
+        (node.caps(&part)[0], node.caps("default")[0]),
         (100 * MIB, 156 * MIB)
     );
     set(&node, "default", &[("memory", "120MiB")], None).unwrap();
     head.kill();
-    until("the part is given back", || {
-        caps(&node, "default")[0] == 120 * MIB
-    });
+    until("the part is given back", || node.caps("default")[0] == 120 * MIB);
 }
 
 #[test]
@@ -162,7 +146,7 @@ fn what_makes_no_sense_or_is_not_there_changes_nothing() {
         assert_eq!(failure.exit, exit, "{values:?}");
         assert!(failure.message.contains(part), "{values:?}: {failure}");
     }
-    assert_eq!(caps(&node, "default"), [256 * MIB, 256 * MIB]);
+    assert_eq!(node.caps("default"), [256 * MIB, 256 * MIB]);
     assert!(
         node.events()
             .iter()
@@ -183,7 +167,7 @@ fn more_cannot_be_guaranteed_than_there_is() {
     client.tell("attach 1");
     let failure = set(&node, "default", &[("memory", "700MiB")], None).unwrap_err();
     assert!(failure.message.contains("would be guaranteed"), "{failure}");
-    assert_eq!(caps(&node, "default")[0], 256 * MIB);
+    assert_eq!(node.caps("default")[0], 256 * MIB);
     let changed = set(&node, "default", &[("memory.burst", "700MiB")], None).unwrap();
     let after = changed.accounts[0].devices[0].after;
     assert_eq!((after.cap_bytes, after.guaranteed_bytes), (700 * MIB, MIB));
@@ -196,7 +180,7 @@ fn what_was_set_for_a_passing_tenant_goes_with_it() {
     head.tell(r#"launch {"tenant":"lab","memory":"64MiB"}"#);
     assert!(head.tell("attach 1").ends_with(&format!("cap {}", 64 * MIB)));
     set(&node, "lab", &[("memory", "32MiB")], None).unwrap();
-    assert_eq!(caps(&node, "lab")[0], 32 * MIB);
+    assert_eq!(node.caps("lab")[0], 32 * MIB);
     head.kill();
     until("it is gone", || {
         node.status().tenants.iter().all(|tenant| tenant.name != "lab")
@@ -238,18 +222,18 @@ fn others_may_only_lower_an_account_that_is_theirs_alone() {
         assert!(answer.starts_with("77 "), "{target} {key}={value}: {answer}");
     }
     assert_eq!(ask(&mut user, &account, "memory", "100MiB"), "ok");
-    assert_eq!(caps(&node, &account)[0], 100 * MIB);
+    assert_eq!(node.caps(&account)[0], 100 * MIB);
     assert_eq!(
         ask(&mut user, &account, "memory", "200MiB"),
         "ok",
         "up to what it has without"
     );
-    assert_eq!(caps(&node, &account)[0], 200 * MIB);
+    assert_eq!(node.caps(&account)[0], 200 * MIB);
     // What those with authority set binds whatever the owner does.
     set(&node, &account, &[("memory.burst", "150MiB")], None).unwrap();
-    assert_eq!(caps(&node, &account)[0], 150 * MIB);
+    assert_eq!(node.caps(&account)[0], 150 * MIB);
     assert_eq!(ask(&mut user, &account, "memory", "default"), "ok");
-    assert_eq!(caps(&node, &account)[0], 150 * MIB);
+    assert_eq!(node.caps(&account)[0], 150 * MIB);
     assert!(ask(&mut user, &account, "memory", "151MiB").starts_with("77 "));
 }
 

@@ -144,3 +144,15 @@ fn an_image_is_prepared_from_outside() {
     stint("disable");
     assert_eq!(ask(&["ldconfig", "-p"]), before);
 }
+
+#[test]
+fn a_user_who_holds_a_lock_holds_up_nobody() {
+    let Some(lab) = Lab::open("host mode beside a lock") else {
+        return;
+    };
+    let held = "su alice -c 'flock /etc/ld.so.conf.d sleep 600 > /dev/null 2>&1 & while flock -n /etc/ld.so.conf.d true; do :; done'";
+    lab.overlay.sh(held).success();
+    lab.stint(&["host", "enable"]).success();
+    lab.stint(&["host", "disable"]).success();
+    assert!(!lab.overlay.file("/run/stint-host.lock").exists());
+}

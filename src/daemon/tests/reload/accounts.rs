@@ -9,14 +9,14 @@ fn an_account_whose_tenant_is_gone_from_the_file_has_what_the_defaults_say() {
     let mut client = filed.node.client();
     client.tell(r#"launch {"tenant":"lab"}"#);
     client.tell("attach 1");
-    assert_eq!(filed.caps("lab"), [200 * MIB; 2]);
+    assert_eq!(filed.node.caps("lab"), [200 * MIB; 2]);
     filed.replace(&quota("100MiB"));
     let reloaded = filed.reload().unwrap();
     assert_eq!(reloaded.changed, ["tenants.lab: gone"]);
-    assert_eq!(filed.caps("lab"), [100 * MIB; 2]);
+    assert_eq!(filed.node.caps("lab"), [100 * MIB; 2]);
     filed.replace(&with.replace("200MiB", "300MiB"));
     filed.reload().unwrap();
-    assert_eq!(filed.caps("lab"), [300 * MIB; 2]);
+    assert_eq!(filed.node.caps("lab"), [300 * MIB; 2]);
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn what_a_launch_asked_for_is_not_the_files_to_change() {
         .unwrap()
         .account
         .clone();
-    assert_eq!(filed.caps(&account), [100 * MIB; 2]);
+    assert_eq!(filed.node.caps(&account), [100 * MIB; 2]);
     filed.replace(&quota("60MiB"));
     filed.reload().unwrap();
-    assert_eq!(filed.caps(&account), [100 * MIB; 2]);
+    assert_eq!(filed.node.caps(&account), [100 * MIB; 2]);
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn a_part_of_an_account_is_cut_with_the_whole_and_grows_with_it() {
     for (cap, of_whole, of_part) in [(256, 156, 100), (80, 0, 80), (120, 20, 100), (256, 156, 100)] {
         filed.replace(&quota(&format!("{cap}MiB")));
         filed.reload().unwrap();
-        assert_eq!(filed.caps("default"), [of_whole * MIB; 2], "of {cap}");
-        assert_eq!(filed.caps(&account), [of_part * MIB; 2], "of {cap}");
+        assert_eq!(filed.node.caps("default"), [of_whole * MIB; 2], "of {cap}");
+        assert_eq!(filed.node.caps(&account), [of_part * MIB; 2], "of {cap}");
     }
 }
 
@@ -113,9 +113,9 @@ fn what_was_set_stays_and_the_file_holds_again_when_it_is_dropped() {
         (1, 0),
         "{reloaded:?}"
     );
-    assert_eq!(filed.caps("default"), [50 * MIB; 2]);
+    assert_eq!(filed.node.caps("default"), [50 * MIB; 2]);
     set("default");
-    assert_eq!(filed.caps("default"), [100 * MIB; 2]);
+    assert_eq!(filed.node.caps("default"), [100 * MIB; 2]);
 }
 
 #[test]
