@@ -69,6 +69,7 @@ impl Product {
                 name: Text::new("NVIDIA H200"),
                 memory_bytes: 150_109_880_320,
                 framebuffer_bytes: 143_771 * MIB,
+                context_bytes: 524 * MIB,
                 host_bandwidth: 55_000_000_000,
                 memory_bandwidth: 4_800_000_000_000,
                 nvlink_bandwidth: 450_000_000_000,
@@ -93,6 +94,7 @@ impl Product {
                 name: Text::new("NVIDIA H100 80GB HBM3"),
                 memory_bytes: 81_079 * MIB,
                 framebuffer_bytes: 81_559 * MIB,
+                context_bytes: 522 * MIB,
                 memory_bandwidth: 3_350_000_000_000,
                 l2_bytes: 50 << 20,
                 memory_clock_khz: 2_619_000,
@@ -105,6 +107,7 @@ impl Product {
                 name: Text::new("NVIDIA A100-SXM4-80GB"),
                 memory_bytes: 81_050 * MIB,
                 framebuffer_bytes: 81_920 * MIB,
+                context_bytes: 414 * MIB,
                 host_bandwidth: 25_000_000_000,
                 memory_bandwidth: 2_039_000_000_000,
                 nvlink_bandwidth: 300_000_000_000,
@@ -129,6 +132,7 @@ impl Product {
                 name: Text::new("NVIDIA L4"),
                 memory_bytes: 22_478 * MIB,
                 framebuffer_bytes: 23_034 * MIB,
+                context_bytes: 212 * MIB,
                 host_bandwidth: 25_000_000_000,
                 memory_bandwidth: 300_000_000_000,
                 l2_bytes: 48 << 20,
@@ -152,6 +156,7 @@ impl Product {
                 name: Text::new("Tesla T4"),
                 memory_bytes: 15_843_721_216,
                 framebuffer_bytes: 15_360 * MIB,
+                context_bytes: 104 * MIB,
                 host_bandwidth: 12_000_000_000,
                 memory_bandwidth: 320_000_000_000,
                 l2_bytes: 4 << 20,
@@ -181,9 +186,11 @@ pub const CONTEXT_BYTES: u64 = 64 * MIB;
 impl NodeFacts {
     /// A node of these products with everything else as it is by default: model timing, time scale 1,
     /// noise 15 %, default costs, no faults, CUDA 13.5. Buses, NUMA nodes and UUIDs follow from the
-    /// place in the list and `seed`. At most [`MAX_DEVICES`] are taken.
-    pub fn of(products: &[Product], seed: u64, context_bytes: u64) -> Box<NodeFacts> {
+    /// place in the list and `seed`. A process's context takes `context_bytes`, or `None`: what it takes on
+    /// that product. At most [`MAX_DEVICES`] are taken.
+    pub fn of(products: &[Product], seed: u64, context_bytes: impl Into<Option<u64>>) -> Box<NodeFacts> {
         let count = products.len().min(MAX_DEVICES);
+        let context_bytes = context_bytes.into();
         let mut devices = [NOTHING; MAX_DEVICES];
         let linked = products
             .iter()
@@ -194,7 +201,8 @@ impl NodeFacts {
             let facts = product.facts();
             devices[i] = DeviceFacts {
                 uuid: uuid(seed, i),
-                context_bytes,
+                context_bytes: context_bytes.unwrap_or(facts.context_bytes),
+                clock_ppb: clock_ppb(seed, i),
                 nvlink_bandwidth: if linked { facts.nvlink_bandwidth } else { 0 },
                 pci_bus: 0x0f + 8 * i as u32,
                 // Half the devices on each of two sockets, as in the usual eight-way server.
@@ -224,9 +232,12 @@ impl NodeFacts {
         })
     }
 
-    /// Without noise, cold starts and costs: every duration as asked for.
+    /// Without noise, cold starts and clock drift: every duration as asked for.
     pub fn without_noise(mut self: Box<Self>) -> Box<Self> {
         (self.noise_permille, self.cold_ns) = (0, 0);
+        for device in &mut self.devices {
+            device.clock_ppb = 0;
+        }
         self
     }
 }
@@ -260,7 +271,20 @@ const NOTHING: DeviceFacts = DeviceFacts {
     pci_device_id: 0,
     pci_subsystem_id: 0,
     numa_node: 0,
+    clock_ppb: 0,
 };
+
+/// Widest difference between a device's clock and the host's, in 10⁻⁹.
+const DRIFT_PPB: u64 = 40_000;
+
+/// The drift of a device's clock: always the same for the same seed and place.
+fn clock_ppb(seed: u64, index: usize) -> i32 {
+    let bytes = uuid(!seed, index);
+    let word = u64::from_be_bytes([
+        bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[10], bytes[11],
+    ]);
+    (word % (2 * DRIFT_PPB + 1)) as i32 - DRIFT_PPB as i32
+}
 
 /// A version 4 UUID that is always the same for the same seed and place.
 fn uuid(seed: u64, index: usize) -> [u8; 16] {
@@ -319,6 +343,44 @@ mod tests {
         let mut buses: Vec<_> = a.devices().iter().map(|d| d.pci_bus_id()).collect();
         buses.dedup();
         assert_eq!((buses.len(), buses[0].as_str()), (16, "00000000:0F:00.0"));
+    }
+
+    #[test]
+    fn clocks_drift_each_in_its_own_way_and_not_without_noise() {
+        let node = NodeFacts::of(&[Product::H200; 16], 1, None);
+        let mut drifts: Vec<_> = node.devices().iter().map(|d| d.clock_ppb).collect();
+        assert!(drifts.iter().all(|d| d.unsigned_abs() as u64 <= DRIFT_PPB));
+        assert!(drifts.iter().any(|&d| d > 0) && drifts.iter().any(|&d| d < 0));
+        drifts.sort();
+        drifts.dedup();
+        assert!(drifts.len() > 12);
+        let fast = DeviceFacts {
+            clock_ppb: 20_000,
+            ..NOTHING
+        };
+        assert_eq!(
+            fast.stamp(2_000_000_000) - fast.stamp(1_000_000_000),
+            1_000_020_000
+        );
+        assert!(
+            node.without_noise()
+                .devices()
+                .iter()
+                .all(|d| d.stamp(12_345) == 12_345)
+        );
+    }
+
+    #[test]
+    fn a_context_costs_what_the_node_says_or_the_product() {
+        let own = |context| {
+            NodeFacts::of(&[Product::A100, Product::T4], 1, context)
+                .devices()
+                .iter()
+                .map(|d| d.context_bytes / MIB)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(own(Some(CONTEXT_BYTES)), [64, 64]);
+        assert_eq!(own(None), [414, 104]);
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub struct DeviceFacts {
     pub pci_device_id: u32,
     pub pci_subsystem_id: u32,
     pub numa_node: i32,
+    /// How much faster the device's own clock, which stamps events, runs than the host's, in 10⁻⁹; 0 without noise.
+    pub clock_ppb: i32,
 }
 
 impl DeviceFacts {
@@ -118,6 +120,12 @@ impl DeviceFacts {
             text.push_str(&format!("{byte:02x}"));
         }
         text
+    }
+
+    /// What the device's own clock shows at a device time: events are stamped by it.
+    pub fn stamp(&self, at: u64) -> u64 {
+        let drift = at as i128 * self.clock_ppb as i128 / 1_000_000_000;
+        (at as i128 + drift).clamp(0, u64::MAX as i128) as u64
     }
 
     /// Device time for a copy of `bytes` along `path`, at least 1 ns.

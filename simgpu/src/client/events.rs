@@ -79,12 +79,23 @@ impl Client {
         }
     }
 
-    /// Nanoseconds of device time from `start` to `end` (negative if they are the other way round):
+    /// Nanoseconds from `start` to `end` (negative if they are the other way round) by the clocks of their
+    /// devices, which drift against the host's ([`DeviceFacts::stamp`](crate::facts::DeviceFacts::stamp)):
     /// `INVALID_HANDLE` if one was never recorded, `NOT_READY` while one is not complete.
     pub fn event_elapsed(&self, start: EventId, end: EventId) -> Result<i64, CudaError> {
-        let start = self.event_time(start)?;
-        let end = self.event_time(end)?;
+        let start = self.event_stamp(start)?;
+        let end = self.event_stamp(end)?;
         Ok(end.wrapping_sub(start) as i64)
+    }
+
+    /// The event's time by its device's own clock.
+    fn event_stamp(&self, event: EventId) -> Result<u64, CudaError> {
+        let at = self.event_time(event)?;
+        let (_, stream, _) = self.latest(event)?.ok_or(CudaError::INVALID_HANDLE)?;
+        Ok(self
+            .devices()
+            .get(stream.device as usize)
+            .map_or(at, |d| d.stamp(at)))
     }
 
     /// Device time of the event's latest record; errors as [`Client::event_elapsed`].

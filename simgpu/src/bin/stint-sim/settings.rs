@@ -24,12 +24,28 @@ pub struct Settings {
     /// Host time that one unit of device time takes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     time_scale: u32,
-    /// Scatter of kernel durations; `off` also takes the cold first launch away
+    /// Scatter of kernel durations; `off` also takes away cold first launches, the drift of the devices'
+    /// clocks and what neighbours' copies do to bandwidth
     #[arg(long, value_name = "PERCENT|off", default_value = "15%", value_parser = units::noise)]
     noise: u32,
-    /// Memory that the context of a process takes on a device
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::size)]
-    context: u64,
+    /// Memory that the context of a process takes on a device; `model`: what it takes on such a device
+    #[arg(long, value_name = "SIZE|model", default_value = "64MiB", value_parser = units::context)]
+    context: units::Context,
+    /// Streaming multiprocessors of every device, 20 to 400 [default: the model's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(20..=400))]
+    sms: Option<u32>,
+    /// How contexts of several processes share a device: in turns, or side by side as under MPS
+    #[arg(long, default_value = "slices")]
+    sharing: SharingName,
+    /// Longest turn of a context while others wait, in device time
+    #[arg(long, value_name = "DURATION", default_value = "1024us", value_parser = units::duration)]
+    slice: u64,
+    /// Device time of a switch between contexts
+    #[arg(long, value_name = "DURATION", default_value = "50us", value_parser = units::duration)]
+    switch: u64,
+    /// Speed that a kernel side by side with others loses when these hold all other multiprocessors
+    #[arg(long, value_name = "PERCENT|off", default_value = "25%", value_parser = units::noise)]
+    interference: u32,
     /// TOML file of faults, costs and kernel durations (its format: head of `faults.rs`)
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
@@ -61,6 +77,12 @@ enum Switch {
     Off,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum SharingName {
+    Slices,
+    Mps,
+}
+
 /// Devices to lose, and the device time after the start at which they are lost.
 type Losses = Vec<(usize, u64)>;
 
@@ -68,7 +90,10 @@ impl Settings {
     pub fn node(&self) -> Result<(Box<NodeFacts>, Losses), Failure> {
         let products =
             Product::parse_list(&self.devices).map_err(|e| failure(64, format!("--devices: {e}")))?;
-        let mut facts = NodeFacts::of(&products, self.seed, self.context);
+        let mut facts = NodeFacts::of(&products, self.seed, self.context.0);
+        if let Some(sms) = self.sms {
+            facts.devices.iter_mut().for_each(|device| device.sm_count = sms);
+        }
         facts.driver_version = match self.profile {
             Profile::Cuda12 => 12_090,
             Profile::Cuda13 => 13_050,
@@ -77,7 +102,7 @@ impl Settings {
         facts.time_scale = self.time_scale;
         facts.noise_permille = self.noise;
         if self.noise == 0 {
-            facts.cold_ns = 0;
+            facts = facts.without_noise();
         }
         if self.costs == Switch::Off {
             facts.costs = Costs::OFF;
@@ -90,9 +115,14 @@ impl Settings {
     }
 
     pub fn sharing(&self) -> Sharing {
-        Sharing::Sliced {
-            slice: 1_024_000,
-            switch: 50_000,
+        match self.sharing {
+            SharingName::Slices => Sharing::Sliced {
+                slice: self.slice,
+                switch: self.switch,
+            },
+            SharingName::Mps => Sharing::Together {
+                interference: self.interference,
+            },
         }
     }
 
@@ -107,10 +137,17 @@ impl Settings {
             format!("--timing={}", name(&|| self.timing.to_possible_value())).into(),
             format!("--time-scale={}", self.time_scale).into(),
             format!("--noise={}%", self.noise as f64 / 10.0).into(),
-            format!("--context={}B", self.context).into(),
+            format!("--context={}", self.context).into(),
+            format!("--sharing={}", name(&|| self.sharing.to_possible_value())).into(),
+            format!("--slice={}ns", self.slice).into(),
+            format!("--switch={}ns", self.switch).into(),
+            format!("--interference={}%", self.interference as f64 / 10.0).into(),
             format!("--seed={}", self.seed).into(),
             format!("--costs={}", name(&|| self.costs.to_possible_value())).into(),
         ];
+        if let Some(sms) = self.sms {
+            arguments.push(format!("--sms={sms}").into());
+        }
         if let Some(file) = &self.faults {
             arguments.push("--faults".into());
             arguments.push(std::path::absolute(file).unwrap_or_else(|_| file.clone()).into());
@@ -137,7 +174,7 @@ mod tests {
     #[test]
     fn settings_survive_the_way_to_the_server() {
         let line = "--devices=a100:2,t4 --profile=12.9 --timing=null --time-scale=7 --noise=2.5% \
-                    --context=1GiB --seed=9 --costs=off";
+                    --context=1GiB --seed=9 --costs=off --sms=64 --sharing=mps --interference=12.5%";
         let first = parse(&line.split_whitespace().collect::<Vec<_>>());
         let again: Vec<_> = first
             .to_arguments()
@@ -158,6 +195,23 @@ mod tests {
             (7, 25, Costs::OFF)
         );
         assert_eq!((facts.devices[0].context_bytes, facts.seed), (1 << 30, 9));
+        assert_eq!(
+            facts.devices().iter().map(|d| d.sm_count).collect::<Vec<_>>(),
+            [64; 3]
+        );
+        assert_eq!(again.sharing(), Sharing::Together { interference: 125 });
         assert!(losses.is_empty());
+        let line = "--context=model --slice=2ms --switch=100us --noise=off";
+        let again: Vec<_> = parse(&line.split_whitespace().collect::<Vec<_>>()).to_arguments();
+        let again = parse(&again.iter().filter_map(|a| a.to_str()).collect::<Vec<_>>());
+        let Ok((facts, _)) = again.node() else {
+            panic!("valid settings")
+        };
+        assert_eq!(
+            (facts.devices[0].context_bytes, facts.devices[0].clock_ppb),
+            (524 << 20, 0)
+        );
+        let (slice, switch) = (2_000_000, 100_000);
+        assert_eq!(again.sharing(), Sharing::Sliced { slice, switch });
     }
 }

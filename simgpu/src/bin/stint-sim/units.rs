@@ -30,6 +30,26 @@ pub fn size(text: &str) -> Result<u64, String> {
     scaled(text, &units, "a size with its unit, like 64MiB or 1GiB")
 }
 
+/// Bytes of a context, `None`: as the device's model has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context(pub Option<u64>);
+
+impl std::fmt::Display for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(bytes) => write!(f, "{bytes}B"),
+            None => f.write_str("model"),
+        }
+    }
+}
+
+pub fn context(text: &str) -> Result<Context, String> {
+    match text {
+        "model" => Ok(Context(None)),
+        text => size(text).map(|bytes| Context(Some(bytes))),
+    }
+}
+
 /// 1/1000 of `15%` or `off`; at most 100 %.
 pub fn noise(text: &str) -> Result<u32, String> {
     if text == "off" {
