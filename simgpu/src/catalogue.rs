@@ -220,6 +220,7 @@ impl NodeFacts {
             seed,
             noise_permille: 150,
             cold_ns: 30_000,
+            contention_permille: 300,
             kernel_ns: 10_000,
             started_at: 0,
             costs: Costs::DEFAULT,
@@ -234,7 +235,7 @@ impl NodeFacts {
 
     /// Without noise, cold starts and clock drift: every duration as asked for.
     pub fn without_noise(mut self: Box<Self>) -> Box<Self> {
-        (self.noise_permille, self.cold_ns) = (0, 0);
+        (self.noise_permille, self.cold_ns, self.contention_permille) = (0, 0, 0);
         for device in &mut self.devices {
             device.clock_ppb = 0;
         }

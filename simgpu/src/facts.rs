@@ -248,6 +248,9 @@ pub struct NodeFacts {
     pub noise_permille: u32,
     /// Device time by which the first launch of a kernel in a process is longer; 0 without noise.
     pub cold_ns: u32,
+    /// What neighbours' copies do to kernels and copies by taking memory bandwidth, in 1/1000: see
+    /// `DeviceConfig::contention` of `model/op.rs`; 0 without noise.
+    pub contention_permille: u32,
     /// Duration of a kernel that nothing says anything about.
     pub kernel_ns: u64,
     /// Device time when the node started.

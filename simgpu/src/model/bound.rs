@@ -3,7 +3,7 @@
 //! Too early costs an extra wake-up, too late would be a bug. No step of a bound costs more than the
 //! number of kernels running on one device. Next file of the walk: `server/sleep.rs`.
 
-use super::device::Device;
+use super::device::{Device, Form};
 use super::{Head, Lane, Model, NEVER, Ns};
 
 impl Model {
@@ -16,6 +16,10 @@ impl Model {
         let (Some(front), Some(back)) = (stream.queue.front(), stream.queue.back()) else {
             return NEVER;
         };
+        if self.breaking > 0 {
+            // The whole queue may end with somebody else's kernel.
+            return self.next();
+        }
         let device = &self.devices[stream.home.device];
         let head_done = match stream.head {
             Head::Host => return NEVER,
@@ -23,17 +27,18 @@ impl Model {
             Head::Awaiting | Head::Stalled => return self.next(),
             Head::Idle => 0,
             Head::Running => {
-                let run = device.runs.iter().find(|r| r.lane == lane);
+                let run = device.run(lane);
+                if run.is_some_and(|r| matches!(r.form, Form::Party(_))) {
+                    // What happens elsewhere sets it going.
+                    let left = run.map_or(0, |r| if r.rate > 0 { r.left_ns() } else { 0 });
+                    return self.next().max(device.now + left.min(front.op.kind.work()));
+                }
                 run.map_or(0, |r| front.op.kind.work().saturating_sub(r.left_ns()))
             }
             Head::Copying => {
-                let busy = device
-                    .engines
-                    .iter()
-                    .find_map(|e| e.busy.filter(|(owner, _)| *owner == lane));
-                busy.map_or(0, |(_, end)| {
-                    front.op.kind.work().saturating_sub(end - device.now)
-                })
+                let busy = device.engines.iter().filter_map(|e| e.busy.as_ref());
+                let busy = busy.into_iter().find(|busy| busy.lane == lane);
+                busy.map_or(0, |busy| front.op.kind.work().saturating_sub(busy.left_ns()))
             }
         };
         if seq < front.op.seq {

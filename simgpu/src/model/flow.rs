@@ -3,9 +3,9 @@
 //! Releases cascade (an event frees a stream whose next operation is an event …), so they go through a
 //! work list, never through recursion. Next file of the walk: `model/device.rs`.
 
-use super::device::{Device, Owner};
+use super::device::{Device, Form, Owner, Terms};
 use super::op::RESIDENT_KERNELS;
-use super::{Head, Kind, Lane, Model, Ns, Sink};
+use super::{Client, Head, Home, Kind, Lane, Model, Ns, Sink};
 
 impl Model {
     /// Integrates progress and busy time of a device up to `at`.
@@ -16,14 +16,15 @@ impl Model {
         }
         let (from, ns) = (d.now, at - d.now);
         d.now = at;
-        if d.switching.is_some() {
+        if let Some((owner, _)) = d.switching {
             d.switch_ns += ns;
+            if let Some(client) = self.clients[owner.client].as_mut() {
+                client.truth[device].switch_ns += ns;
+            }
         }
+        d.progress(ns);
         if d.active.is_empty() {
             return;
-        }
-        for run in &mut d.runs {
-            run.left = run.left.saturating_sub(run.rate as u128 * ns as u128);
         }
         d.busy_ns += ns;
         d.window.add(from, at);
@@ -37,13 +38,26 @@ impl Model {
         }
     }
 
-    /// Decides anew what runs on the device, at its present.
-    pub(super) fn plan(&mut self, device: usize) {
-        let clients = &self.clients;
-        let share = |client: usize| clients[client].as_ref().map_or(100, |c| c.share);
-        if let Some(owner) = self.devices[device].plan(share) {
-            self.count_slice(device, owner);
+    /// Decides anew what runs on the touched devices, each at its present.
+    pub(super) fn replan(&mut self) {
+        let mut planned = std::mem::take(&mut self.touched);
+        for &device in &planned {
+            let clients = &self.clients;
+            let terms = |client: usize| terms_of(clients, client);
+            let entered = self.devices[device].take_turns(terms);
+            self.devices[device].hand_out(terms);
+            if let Some(owner) = entered {
+                self.count_slice(device, owner);
+            }
         }
+        if !self.groups.is_empty() {
+            self.couple(&mut planned);
+        }
+        for &device in &planned {
+            self.devices[device].find_next();
+        }
+        planned.clear();
+        self.touched = planned;
     }
 
     fn count_slice(&mut self, device: usize, owner: Owner) {
@@ -60,40 +74,90 @@ impl Model {
             && end <= at
         {
             d.switching = None;
-            d.enter(owner);
+            d.enter(owner, terms_of(&self.clients, owner.client));
             self.count_slice(device, owner);
         }
         let d = &mut self.devices[device];
-        let ended: Vec<Lane> = d
+        let ended: Vec<(Lane, Owner, Form)> = d
             .runs
-            .extract_if(.., |r| r.rate > 0 && r.left == 0)
-            .map(|r| r.lane)
+            .extract_if(.., |r| r.is_over())
+            .map(|r| (r.lane, r.owner, r.form))
             .collect();
-        for lane in ended {
-            if let Some(client) = self.clients[lane.client].as_mut() {
-                client.truth[device].kernels += 1;
+        for &(lane, _, form) in &ended {
+            self.kernel_done(device, lane, at, sink);
+            if let Form::Party(group) = form {
+                self.end_group(group, at, sink);
             }
-            self.finish_head(lane, at, sink);
-            self.unstall(device, lane.client, at);
         }
         for engine in 0..self.devices[device].engines.len() {
-            let Some((lane, end)) = self.devices[device].engines[engine].busy else {
+            let engine = &mut self.devices[device].engines[engine];
+            let Some(done) = engine.busy.take_if(|busy| busy.left == 0) else {
                 continue;
             };
-            if end <= at {
-                self.devices[device].engines[engine].start_next(at);
-                let ns = self
-                    .stream(lane)
-                    .and_then(|s| s.queue.front())
-                    .map_or(0, |q| q.op.kind.work());
-                if let Some(client) = self.clients[lane.client].as_mut() {
-                    client.truth[device].copy_ns += ns;
-                }
-                self.finish_head(lane, at, sink);
+            engine.start_next(at);
+            if let Some(client) = self.clients[done.lane.client].as_mut() {
+                client.truth[device].copy_ns += at - done.since;
+            }
+            self.finish_head(done.lane, at, sink);
+        }
+        for (_, owner, form) in ended {
+            if form == Form::Breaking {
+                self.break_context(device, owner, at, sink);
             }
         }
         self.touch(device);
         self.settle(sink);
+    }
+
+    /// A kernel has left its device: its stream goes on, and another that waited for room may start.
+    pub(super) fn kernel_done(&mut self, device: usize, lane: Lane, at: Ns, sink: &mut impl Sink) {
+        if let Some(client) = self.clients[lane.client].as_mut() {
+            client.truth[device].kernels += 1;
+        }
+        self.finish_head(lane, at, sink);
+        self.unstall(device, lane.client, at);
+        self.touch(device);
+    }
+
+    /// Everything the context has queued ends, undone; from now on its operations take no time.
+    fn break_context(&mut self, device: usize, owner: Owner, at: Ns, sink: &mut impl Sink) {
+        let Some(client) = self.clients[owner.client].as_mut() else {
+            return;
+        };
+        if client.is_broken(device, owner.context) {
+            return;
+        }
+        client.broken.push((device, owner.context));
+        let of_context = |home: Home| (home.device, home.context) == (device, owner.context);
+        let mut lanes = Vec::new();
+        for (stream, state) in client.streams.iter_mut().enumerate() {
+            if let Some(state) = state.as_deref_mut()
+                && of_context(state.home)
+                && !matches!(state.head, Head::Idle | Head::Host)
+            {
+                lanes.push(Lane {
+                    client: owner.client,
+                    stream,
+                });
+            }
+        }
+        let gone = |lane: Lane| lanes.contains(&lane);
+        for event in client.events.values_mut() {
+            event.waiters.retain(|&(stream, _)| {
+                !gone(Lane {
+                    client: owner.client,
+                    stream,
+                })
+            });
+        }
+        self.devices[device].forget_work(gone);
+        for partner in self.leave_groups(gone) {
+            self.integrate(partner, at);
+            self.touch(partner);
+        }
+        for lane in lanes {
+            self.finish_head(lane, at, sink);
+        }
     }
 
     /// The head of the stream is done at `at`: reports it; what follows goes on the work list.
@@ -108,6 +172,7 @@ impl Model {
         if let Some(done) = stream.queue.pop_front() {
             stream.work_out = done.work;
             client.queued -= 1;
+            self.uncount(done.op.kind);
             sink.completed(lane, done.op.seq, at);
         }
         self.ready.push_back((lane, at));
@@ -145,9 +210,7 @@ impl Model {
             self.touch(device);
             while self.start_head(lane, at, sink) {}
         }
-        while let Some(device) = self.touched.pop() {
-            self.plan(device);
-        }
+        self.replan();
     }
 
     /// Starts the head of an idle stream; true if it took no time and the next one may start.
@@ -155,6 +218,8 @@ impl Model {
         let Some(client) = self.clients[lane.client].as_mut() else {
             return false;
         };
+        let home = client.stream(lane.stream).map(|s| s.home);
+        let broken = home.is_some_and(|home| client.is_broken(home.device, home.context));
         let Some(stream) = client.streams[lane.stream].as_deref_mut() else {
             return false;
         };
@@ -167,14 +232,19 @@ impl Model {
         let (home, kind) = (stream.home, front.op.kind);
         let device = &mut self.devices[home.device];
         match kind {
-            Kind::Kernel { ns, sms } => {
-                stream.head = start_kernel(device, lane, home.context, home.priority, ns, sms);
-                return false;
+            _ if broken && !matches!(kind, Kind::Host { .. } | Kind::Record { .. }) => {}
+            Kind::Kernel { ns, sms } => return self.start_kernel(lane, home, Form::Plain, ns, sms),
+            Kind::Fault { ns, sms } => return self.start_kernel(lane, home, Form::Breaking, ns, sms),
+            Kind::Cooperative { ns, sms } => {
+                return self.start_kernel(lane, home, Form::Whole { begun: false }, ns, sms);
             }
-            Kind::Copy { engine, ns } => {
+            Kind::Rendezvous { ns, sms, .. } => {
+                return self.start_kernel(lane, home, Form::Party(usize::MAX), ns, sms);
+            }
+            Kind::Copy { engine, ns, traffic } => {
                 stream.head = Head::Copying;
                 let engine = engine as usize % device.engines.len();
-                device.engines[engine].push(lane, ns, at);
+                device.engines[engine].push(lane, ns, traffic, at);
                 return false;
             }
             Kind::Host { cookie } => {
@@ -218,10 +288,46 @@ impl Model {
             return false;
         };
         if let Some(done) = stream.queue.pop_front() {
+            stream.work_out = done.work;
             client.queued -= 1;
+            self.uncount(done.op.kind);
             sink.completed(lane, done.op.seq, at);
         }
         true
+    }
+
+    /// Starts a kernel at the head of its stream, or lets it wait for room.
+    fn start_kernel(&mut self, lane: Lane, home: Home, form: Form, ns: Ns, sms: u32) -> bool {
+        let full = self.devices[home.device].running(lane.client) >= RESIDENT_KERNELS;
+        let form = match (full, form, self.head_kind(lane)) {
+            (false, Form::Party(_), Some(Kind::Rendezvous { key, parties, .. })) => {
+                Form::Party(self.join(home.device, lane, key, parties, ns))
+            }
+            (_, form, _) => form,
+        };
+        let device: &mut Device = &mut self.devices[home.device];
+        let owner = Owner {
+            client: lane.client,
+            context: home.context,
+        };
+        match full {
+            true => device.stalled.push_back(lane),
+            false => device.start(owner, lane, home.priority, form, ns, sms),
+        }
+        if let Form::Party(group) = form
+            && !full
+        {
+            self.begin_if_complete(group);
+        }
+        let client = self.clients[lane.client].as_mut();
+        if let Some(stream) = client.and_then(|c| c.stream_mut(lane.stream)) {
+            stream.head = if full { Head::Stalled } else { Head::Running };
+        }
+        false
+    }
+
+    fn head_kind(&self, lane: Lane) -> Option<Kind> {
+        Some(self.stream(lane)?.queue.front()?.op.kind)
     }
 
     /// The event that a stream waits for has happened, possibly on another device.
@@ -232,20 +338,19 @@ impl Model {
     }
 }
 
-fn start_kernel(device: &mut Device, lane: Lane, context: u16, priority: i8, ns: Ns, sms: u32) -> Head {
-    if device.running(lane.client) >= RESIDENT_KERNELS {
-        device.stalled.push_back(lane);
-        return Head::Stalled;
+impl Client {
+    fn is_broken(&self, device: usize, context: u16) -> bool {
+        self.broken.contains(&(device, context))
     }
-    device.start(
-        Owner {
-            client: lane.client,
-            context,
-        },
-        lane,
-        priority,
-        ns,
-        sms,
-    );
-    Head::Running
+}
+
+fn terms_of(clients: &[Option<Client>], client: usize) -> Terms {
+    let none = Terms {
+        share: 100,
+        slice: None,
+    };
+    clients
+        .get(client)
+        .and_then(Option::as_ref)
+        .map_or(none, |c| c.terms)
 }

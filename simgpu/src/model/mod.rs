@@ -10,11 +10,15 @@
 mod bound;
 mod device;
 mod flow;
+mod group;
+mod hand_out;
 mod op;
 #[cfg(test)]
 mod tests;
+mod turns;
 
-use device::Device;
+use device::{Device, Terms};
+use group::Group;
 pub use op::{DeviceConfig, Home, Kind, Lane, NEVER, Ns, Op, Sharing, Sink, Truth};
 use std::collections::{HashMap, VecDeque};
 
@@ -57,8 +61,9 @@ struct Client {
     streams: Vec<Option<Box<Stream>>>,
     events: HashMap<u32, Event>,
     truth: Vec<Truth>,
-    /// Most SMs the process may hold when contexts run together, in percent.
-    share: u32,
+    terms: Terms,
+    /// Device and context of those that a kernel has broken.
+    broken: Vec<(usize, u16)>,
     /// Operations in its queues.
     queued: usize,
 }
@@ -97,7 +102,11 @@ pub struct Model {
     ready: VecDeque<(Lane, Ns)>,
     /// Devices to plan anew when the work list is empty.
     touched: Vec<usize>,
+    /// Kernels that meet others.
+    groups: Vec<Option<Group>>,
     host_ops: usize,
+    /// Kernels queued that will break their context: then every bound is the next event.
+    breaking: usize,
     late: u64,
     late_max: Ns,
 }
@@ -109,7 +118,9 @@ impl Model {
             clients: Vec::new(),
             ready: VecDeque::new(),
             touched: Vec::new(),
+            groups: Vec::new(),
             host_ops: 0,
+            breaking: 0,
             late: 0,
             late_max: 0,
         }
@@ -125,7 +136,11 @@ impl Model {
             streams: Vec::new(),
             events: HashMap::new(),
             truth: vec![Truth::default(); self.devices.len()],
-            share: share.clamp(1, 100),
+            terms: Terms {
+                share: share.clamp(1, 100),
+                slice: None,
+            },
+            broken: Vec::new(),
             queued: 0,
         };
         match self.clients.iter().position(Option::is_none) {
@@ -137,6 +152,14 @@ impl Model {
                 self.clients.push(Some(client));
                 self.clients.len() - 1
             }
+        }
+    }
+
+    /// From `at` on the process's contexts have slices of their own length, or again the device's.
+    pub fn set_slice(&mut self, client: usize, slice: Option<Ns>, at: Ns, sink: &mut impl Sink) {
+        self.advance(at, sink);
+        if let Some(client) = self.clients.get_mut(client).and_then(Option::as_mut) {
+            client.terms.slice = slice;
         }
     }
 
@@ -176,10 +199,11 @@ impl Model {
         });
         client.queued += 1;
         match op.kind {
-            Kind::Kernel { .. } => client.truth[home.device].launches += 1,
             Kind::Host { .. } => self.host_ops += 1,
+            Kind::Fault { .. } => self.breaking += 1,
             _ => {}
         }
+        client.truth[home.device].launches += op.kind.is_launch() as u64;
         if stream.queue.len() == 1 {
             let at = self.not_before(home.device, at);
             self.ready.push_back((lane, at));
@@ -193,7 +217,6 @@ impl Model {
         let Some(stream) = self.stream(lane) else { return };
         if stream.head == Head::Host {
             let at = self.not_before(stream.home.device, at);
-            self.host_ops -= 1;
             self.finish_head(lane, at, sink);
             self.settle(sink);
         }
@@ -243,14 +266,20 @@ impl Model {
             }
             self.devices[device].forget(client);
         }
+        let partners = self.leave_groups(|lane| lane.client == client);
         let Some(gone) = self.clients.get_mut(client).and_then(Option::take) else {
             return Vec::new();
         };
-        let hosts = gone.streams.iter().flatten().flat_map(|s| s.queue.iter());
-        self.host_ops -= hosts.filter(|q| matches!(q.op.kind, Kind::Host { .. })).count();
-        for device in 0..self.devices.len() {
-            self.plan(device);
+        for queued in gone.streams.iter().flatten().flat_map(|s| s.queue.iter()) {
+            self.uncount(queued.op.kind);
         }
+        for device in partners {
+            // Theirs happens now.
+            let now = at.max(self.devices[device].now);
+            self.integrate(device, now);
+        }
+        self.touched.extend(0..self.devices.len());
+        self.replan();
         gone.truth
     }
 
@@ -261,6 +290,9 @@ impl Model {
         };
         let d = &self.devices[device];
         let mut truth = c.truth[device];
+        if d.switching.is_some_and(|(owner, _)| owner.client == client) {
+            truth.switch_ns += at.min(d.next).max(d.now) - d.now;
+        }
         if let Some((_, held)) = d.active.iter().find(|(owner, _)| *owner == client) {
             let until = at.min(d.next).max(d.now);
             truth.busy_ns += until - d.now;
@@ -286,6 +318,16 @@ impl Model {
         (busy, switch, window.permille(at))
     }
 
+    /// As [`Window::sampled`](op::Window::sampled), of the device.
+    pub fn device_sampled(&self, device: usize, at: Ns) -> (u32, Ns) {
+        let d = &self.devices[device];
+        let mut window = d.window;
+        if !d.active.is_empty() {
+            window.add(d.now, at.min(d.next).max(d.now));
+        }
+        window.sampled(at)
+    }
+
     pub fn census(&self) -> Census {
         let copies = |d: &Device| -> usize {
             d.engines
@@ -305,6 +347,15 @@ impl Model {
 
     fn stream(&self, lane: Lane) -> Option<&Stream> {
         self.clients.get(lane.client)?.as_ref()?.stream(lane.stream)
+    }
+
+    /// The operation is no longer queued.
+    fn uncount(&mut self, kind: Kind) {
+        match kind {
+            Kind::Host { .. } => self.host_ops -= 1,
+            Kind::Fault { .. } => self.breaking -= 1,
+            _ => {}
+        }
     }
 
     /// `at`, or the device's present if that is later: then the stamp came late and is counted.

@@ -25,6 +25,10 @@ pub struct DeviceConfig {
     pub sharing: Sharing,
     /// At least 1.
     pub copy_engines: u32,
+    /// What neighbours do to bandwidth, in 1/1000: a kernel loses that much of its speed while copies of
+    /// other processes take all of the device's memory bandwidth, and a copy that takes all of it loses
+    /// that much while others' kernels hold all SMs or others' copies take it too; less in proportion.
+    pub contention: u32,
 }
 
 impl Default for DeviceConfig {
@@ -36,6 +40,7 @@ impl Default for DeviceConfig {
                 switch: 50_000,
             },
             copy_engines: 2,
+            contention: 0,
         }
     }
 }
@@ -43,37 +48,52 @@ impl Default for DeviceConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Takes `ns` while it holds `sms` SMs; with fewer it is proportionally slower.
-    Kernel {
+    Kernel { ns: Ns, sms: u32 },
+    /// As `Kernel`, but it begins only when it can hold all its SMs at once, and then keeps them while its
+    /// context is resident. Kernels behind it wait until it has begun.
+    Cooperative { ns: Ns, sms: u32 },
+    /// One party of a kernel that spans streams, processes and devices. It holds its SMs from the start
+    /// and makes progress only while all `parties` that named the same `key` are resident with SMs, each
+    /// at the speed of the slowest; all end together. Waiting counts as busy. If one dies, the others
+    /// stay.
+    Rendezvous {
+        key: u64,
+        parties: u32,
         ns: Ns,
         sms: u32,
     },
-    Copy {
-        engine: u32,
-        ns: Ns,
-    },
+    /// A kernel that breaks its context when it ends: everything that the context has queued ends with
+    /// it and everything later at once, undone; only host functions are still called.
+    Fault { ns: Ns, sms: u32 },
+    /// Takes `traffic`/1000 of the device's memory bandwidth meanwhile.
+    Copy { engine: u32, ns: Ns, traffic: u32 },
     /// Makes the `generation`th record of the event happen.
-    Record {
-        event: u32,
-        generation: u64,
-    },
+    Record { event: u32, generation: u64 },
     /// Blocks the stream until the `generation`th record of the event has happened.
-    Await {
-        event: u32,
-        generation: u64,
-    },
+    Await { event: u32, generation: u64 },
     /// Blocks the stream until the host reports the function done.
-    Host {
-        cookie: u64,
-    },
+    Host { cookie: u64 },
 }
 
 impl Kind {
     /// Time it takes at full speed.
     pub fn work(&self) -> Ns {
         match *self {
-            Kind::Kernel { ns, .. } | Kind::Copy { ns, .. } => ns,
-            _ => 0,
+            Kind::Kernel { ns, .. }
+            | Kind::Cooperative { ns, .. }
+            | Kind::Rendezvous { ns, .. }
+            | Kind::Fault { ns, .. }
+            | Kind::Copy { ns, .. } => ns,
+            Kind::Record { .. } | Kind::Await { .. } | Kind::Host { .. } => 0,
         }
+    }
+
+    /// A kernel of any kind.
+    pub fn is_launch(&self) -> bool {
+        matches!(
+            self,
+            Kind::Kernel { .. } | Kind::Cooperative { .. } | Kind::Rendezvous { .. } | Kind::Fault { .. }
+        )
     }
 }
 
@@ -108,6 +128,9 @@ pub struct Truth {
     pub busy_ns: u64,
     /// Integral of the SMs held over time.
     pub sm_ns: u64,
+    /// Device time spent on switching to its contexts.
+    pub switch_ns: u64,
+    /// Device time for which its completed copies held an engine.
     pub copy_ns: u64,
     /// Kernels submitted, and of those the completed ones.
     pub launches: u64,
@@ -117,10 +140,11 @@ pub struct Truth {
     pub window: Window,
 }
 
-const BUCKETS: u64 = 8;
-const BUCKET_NS: Ns = 125_000_000;
+const BUCKETS: u64 = 6;
+/// A sixth of a second: the shortest period over which NVML says that it samples.
+const BUCKET_NS: Ns = 166_666_667;
 
-/// Busy time in eight buckets of 125 ms.
+/// Busy time in six buckets of a sixth of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Number of the newest bucket; older ones lie before it, modulo their number.
@@ -149,6 +173,23 @@ impl Window {
             let end = to.min((bucket + 1) * BUCKET_NS);
             self.busy[(bucket % BUCKETS) as usize] += end.saturating_sub(start) as u32;
         }
+    }
+
+    /// As a sampling driver shows it: the busy share, in 1/1000, of the newest bucket that has ended, and
+    /// the time at which it did.
+    pub fn sampled(self, now: Ns) -> (u32, Ns) {
+        let current = now / BUCKET_NS;
+        let Some(last) = current.checked_sub(1) else {
+            return (0, 0);
+        };
+        let kept = last <= self.newest && last + BUCKETS > self.newest;
+        let busy = if kept {
+            self.busy[(last % BUCKETS) as usize] as u64
+        } else {
+            0
+        };
+        let permille = (busy * 1000 + BUCKET_NS / 2) / BUCKET_NS;
+        (permille.min(1000) as u32, current * BUCKET_NS)
     }
 
     /// Busy share of the last second before `now`, in 1/1000.

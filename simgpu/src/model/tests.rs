@@ -3,6 +3,7 @@
 use super::*;
 
 mod history;
+mod kinds;
 
 const US: u64 = 1000;
 const FOREVER: Ns = NEVER - 1;
@@ -249,6 +250,7 @@ fn events_copies_and_host_functions_order_streams() {
         Kind::Copy {
             engine: 0,
             ns: 50 * US,
+            traffic: 0,
         },
     );
     b.submit(0, 1, HOME, 0, Kind::Host { cookie: 9 });
@@ -354,7 +356,17 @@ fn death_leaves_nothing_and_the_sum_of_truths_is_the_busy_time() {
     for client in 0..3 {
         for stream in 0..2 {
             b.kernel(client, stream, 10, 5000, 100);
-            b.submit(client, stream, HOME, 10, Kind::Copy { engine: 0, ns: US });
+            b.submit(
+                client,
+                stream,
+                HOME,
+                10,
+                Kind::Copy {
+                    engine: 0,
+                    ns: US,
+                    traffic: 0,
+                },
+            );
         }
     }
     let mut dead = 0;

@@ -113,7 +113,8 @@ impl Server {
             },
             kind::COPY => Kind::Copy {
                 ns,
-                engine: entry.number,
+                engine: entry.number & 0xff,
+                traffic: entry.number >> 8,
             },
             kind::RECORD if event_exists => Kind::Record {
                 event: entry.number,

@@ -89,6 +89,7 @@ impl Server {
                 sms: d.sm_count,
                 sharing: config.sharing,
                 copy_engines: d.copy_engines,
+                contention: facts.contention_permille,
             })
             .collect();
         // SAFETY: plain system calls; the descriptor is new. Without the slack of 1 ns every timed sleep
