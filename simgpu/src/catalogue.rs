@@ -1,7 +1,8 @@
 //! The products a stand-in device can be, with the values their makers and drivers publish.
 
 use crate::facts::{
-    Costs, DeviceFacts, FaultRow, KernelRow, MAX_DEVICES, MAX_FAULTS, MAX_KERNELS, NodeFacts, Text,
+    BreakRow, Costs, DeviceFacts, FaultRow, KernelRow, MAX_BREAKS, MAX_DEVICES, MAX_FAULTS, MAX_KERNELS,
+    NodeFacts, Text,
 };
 
 const MIB: u64 = 1 << 20;
@@ -214,6 +215,7 @@ impl NodeFacts {
             device_count: count as u32,
             fault_count: 0,
             kernel_count: 0,
+            break_count: 0,
             timing: 0,
             time_scale: 1,
             driver_version: 13_050,
@@ -230,6 +232,7 @@ impl NodeFacts {
                 name: Text::EMPTY,
                 ns: 0,
             }; MAX_KERNELS],
+            breaks: [BreakRow::NONE; MAX_BREAKS],
         })
     }
 

@@ -10,6 +10,8 @@ pub const MAX_DEVICES: usize = 16;
 pub const MAX_FAULTS: usize = 64;
 /// Most rows of the `[kernels]` table of a faults file.
 pub const MAX_KERNELS: usize = 64;
+/// Most `[[break]]` tables of a faults file.
+pub const MAX_BREAKS: usize = 16;
 
 /// Text of bounded length, padded with zeros.
 #[repr(C)]
@@ -128,6 +130,16 @@ impl DeviceFacts {
         (at as i128 + drift).clamp(0, u64::MAX as i128) as u64
     }
 
+    /// What a copy along `path` takes of the memory's bandwidth while it runs, in 1/1000.
+    pub fn traffic(&self, path: CopyPath) -> u32 {
+        let rate = match path {
+            CopyPath::Device | CopyPath::Set => return 1000,
+            CopyPath::Peer if self.nvlink_bandwidth != 0 => self.nvlink_bandwidth,
+            CopyPath::Host | CopyPath::Peer => self.host_bandwidth,
+        };
+        (rate as u128 * 1000 / self.memory_bandwidth.max(1) as u128).min(1000) as u32
+    }
+
     /// Device time for a copy of `bytes` along `path`, at least 1 ns.
     pub fn copy_ns(&self, path: CopyPath, bytes: u64) -> u64 {
         let rate = match path {
@@ -222,6 +234,40 @@ impl FaultRow {
     };
 }
 
+/// Kernels that break their context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BreakRow {
+    /// Part of the kernel's name.
+    pub kernel: Text<64>,
+    /// Only in processes with this `comm`; empty: in all.
+    pub process: Text<16>,
+    /// The launch of such a kernel that is hit, counted from 1 for each kernel of each process.
+    pub launch: u64,
+    /// One of [`BREAKING`].
+    pub code: u32,
+    /// 1: the kernel runs for `after_ns` of device time instead of its own duration.
+    pub lasts: u32,
+    pub after_ns: u64,
+}
+
+impl BreakRow {
+    /// No such kernel.
+    pub const NONE: BreakRow = BreakRow {
+        kernel: Text::EMPTY,
+        process: Text::EMPTY,
+        launch: 0,
+        code: 0,
+        lasts: 0,
+        after_ns: 0,
+    };
+}
+
+/// The errors by which a driver says that a context is broken for good: ECC (214), NVLink (220), illegal
+/// address (700), launch timeout (702), assert (710), hardware stack (714), illegal instruction (715),
+/// misaligned address (716), address space (717), program counter (718), launch failure (719).
+pub const BREAKING: [u32; 11] = [214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719];
+
 /// The duration of kernels whose name contains `name`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -237,6 +283,7 @@ pub struct NodeFacts {
     pub device_count: u32,
     pub fault_count: u32,
     pub kernel_count: u32,
+    pub break_count: u32,
     /// 0 model, 1 null.
     pub timing: u32,
     /// Host nanoseconds per nanosecond of device time, at least 1.
@@ -259,6 +306,7 @@ pub struct NodeFacts {
     pub devices: [DeviceFacts; MAX_DEVICES],
     pub faults: [FaultRow; MAX_FAULTS],
     pub kernels: [KernelRow; MAX_KERNELS],
+    pub breaks: [BreakRow; MAX_BREAKS],
 }
 
 impl NodeFacts {
@@ -272,6 +320,10 @@ impl NodeFacts {
 
     pub fn kernels(&self) -> &[KernelRow] {
         &self.kernels[..(self.kernel_count as usize).min(MAX_KERNELS)]
+    }
+
+    pub fn breaks(&self) -> &[BreakRow] {
+        &self.breaks[..(self.break_count as usize).min(MAX_BREAKS)]
     }
 
     pub fn timing(&self) -> Timing {

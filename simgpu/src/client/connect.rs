@@ -31,12 +31,12 @@ pub(super) struct Link {
     pub rest: Vec<OwnedFd>,
 }
 
-pub(super) fn establish(place: &Place, role: u32) -> Result<Link, ConnectError> {
+pub(super) fn establish(place: &Place, role: u32, share: u32) -> Result<Link, ConnectError> {
     let deadline = Instant::now() + PATIENCE;
     let mut started: Option<Instant> = None;
     let mut pause = Duration::from_micros(500);
     loop {
-        let error = match attempt(place, role) {
+        let error = match attempt(place, role, share) {
             Err(ConnectError::NoNode(error)) => error,
             other => return other,
         };
@@ -56,7 +56,7 @@ pub(super) fn establish(place: &Place, role: u32) -> Result<Link, ConnectError> 
     }
 }
 
-fn attempt(place: &Place, role: u32) -> Result<Link, ConnectError> {
+fn attempt(place: &Place, role: u32, share: u32) -> Result<Link, ConnectError> {
     let no_node = ConnectError::NoNode;
     let bad = |text| no_node(io::Error::new(io::ErrorKind::InvalidData, text));
     // The installed node's directory is root's to make; seen from a container it may look like nobody's.
@@ -75,6 +75,8 @@ fn attempt(place: &Place, role: u32) -> Result<Link, ConnectError> {
             magic: MAGIC,
             version: VERSION,
             role,
+            share,
+            zero: 0,
         },
         &[],
     )

@@ -61,6 +61,7 @@ impl Client {
             return Ok(true);
         };
         if self.shared.null || self.is_done(event, generation) {
+            self.shared.intact_of(stream)?;
             return Ok(true);
         }
         self.shared.usable(stream.device as usize)?;
@@ -75,7 +76,8 @@ impl Client {
             Some((generation, stream, seq)) if !self.shared.null && !self.is_done(event, generation) => {
                 self.shared.wait(stream, seq, wait)
             }
-            _ => Ok(()),
+            Some((_, stream, _)) => self.shared.intact_of(stream),
+            None => Ok(()),
         }
     }
 

@@ -1,10 +1,11 @@
-//! How long a kernel takes: its name, the node's table, noise.
+//! How long a kernel takes and how it goes: its name, the node's tables, noise.
 //!
 //! A scheduler that merely reads a fixed cost must not look perfect, so durations scatter by default:
 //! lognormal with mean 1, the first launch in a process longer.
 
-use super::Client;
-use crate::facts::KernelRow;
+use super::{Client, StreamId};
+use crate::facts::{BREAKING, BreakRow, KernelRow};
+use driver::{CuResult, CudaError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A kernel as the timeline knows it: how long one launch takes. Make it once per function.
@@ -12,6 +13,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Kernel {
     ns: u64,
     warm: AtomicBool,
+    /// Its kernel parameters say by what key (64 bits) and with how many others (32 bits) it meets.
+    meets: bool,
+    breaking: Option<Breaking>,
+}
+
+/// A launch that breaks its context.
+#[derive(Debug)]
+struct Breaking {
+    error: CudaError,
+    /// The launch that does.
+    launch: u64,
+    /// How long that one runs, if not as ever.
+    lasts: Option<u64>,
+    launches: AtomicU64,
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    Plain,
+    /// All its SMs at once or none.
+    Cooperative,
+    /// One of `parties` that meet by `key`.
+    Party {
+        key: u64,
+        parties: u32,
+    },
 }
 
 impl Kernel {
@@ -19,16 +47,46 @@ impl Kernel {
     pub fn nominal_ns(&self) -> u64 {
         self.ns
     }
+
+    /// True for a kernel that meets others: `…sim_meet_us_500…`.
+    pub fn meets(&self) -> bool {
+        self.meets
+    }
 }
 
 impl Client {
     /// What is known about a kernel of this name: `…sim_spin_us_500…` (also `_ns_`, `_ms_`) says it
-    /// itself, else the node's table, else the node's default (10 us).
+    /// itself, else the node's table, else the node's default (10 us). `…sim_meet_us_500…` meets others,
+    /// `…sim_fault_700…` breaks its context with that error.
     pub fn kernel(&self, name: &str) -> Kernel {
-        let ns = named_ns(name).or_else(|| table_ns(self.node().kernels(), name));
+        let met = named_ns(name, "sim_meet_");
+        let ns = met.or_else(|| named_ns(name, "sim_spin_"));
+        let ns = ns.or_else(|| table_ns(self.node().kernels(), name));
+        let rows = self.node().breaks().iter();
+        let of_table = |row: &&BreakRow| name.contains(row.kernel.as_str()) && concerns_us(row);
+        let breaking = named_break(name).or_else(|| rows.clone().find(of_table).and_then(Breaking::of));
         Kernel {
             ns: ns.unwrap_or(self.node().kernel_ns),
             warm: AtomicBool::new(false),
+            meets: met.is_some(),
+            breaking,
+        }
+    }
+
+    /// Launches the kernel on `sms` SMs in this manner, for as long as this launch takes. Errors as
+    /// [`Client::launch`].
+    #[inline]
+    pub fn launch_kernel(&self, stream: StreamId, kernel: &Kernel, sms: u32, manner: Manner) -> CuResult {
+        let ns = self.kernel_ns(kernel);
+        if let Some(breaking) = &kernel.breaking
+            && breaking.launches.fetch_add(1, Ordering::Relaxed) + 1 == breaking.launch
+        {
+            return self.break_context(stream, breaking.lasts.unwrap_or(ns), sms, breaking.error);
+        }
+        match manner {
+            Manner::Plain => self.launch(stream, ns, sms),
+            Manner::Cooperative => self.launch_cooperative(stream, ns, sms),
+            Manner::Party { key, parties } => self.launch_party(stream, ns, sms, key, parties),
         }
     }
 
@@ -48,9 +106,37 @@ impl Client {
     }
 }
 
-/// The duration that a kernel's own name gives.
-fn named_ns(name: &str) -> Option<u64> {
-    let rest = &name[name.find("sim_spin_")? + "sim_spin_".len()..];
+impl Breaking {
+    fn of(row: &BreakRow) -> Option<Breaking> {
+        Some(Breaking {
+            error: CudaError::new(row.code)?,
+            launch: row.launch,
+            lasts: (row.lasts != 0).then_some(row.after_ns),
+            launches: AtomicU64::new(0),
+        })
+    }
+}
+
+fn concerns_us(row: &BreakRow) -> bool {
+    let comm = || std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+    row.process.is_empty() || row.process.as_str() == comm().trim_end_matches('\n')
+}
+
+/// The error with which a kernel breaks its context by its own name, at its first launch.
+fn named_break(name: &str) -> Option<Breaking> {
+    let rest = &name[name.find("sim_fault_")? + "sim_fault_".len()..];
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let code = rest[..end].parse().ok().filter(|code| BREAKING.contains(code))?;
+    Breaking::of(&BreakRow {
+        code,
+        launch: 1,
+        ..BreakRow::NONE
+    })
+}
+
+/// The duration that a kernel's own name gives behind `prefix`.
+fn named_ns(name: &str, prefix: &str) -> Option<u64> {
+    let rest = &name[name.find(prefix)? + prefix.len()..];
     let (unit, rest) = rest.split_once('_')?;
     let unit = match unit {
         "ns" => 1,
@@ -141,12 +227,22 @@ mod tests {
 
     #[test]
     fn a_kernels_name_gives_its_duration() {
-        assert_eq!(named_ns("_Z15sim_spin_us_500Pf"), Some(500_000));
-        assert_eq!(named_ns("sim_spin_ms_2"), Some(2_000_000));
-        assert_eq!(named_ns("sim_spin_ns_0_x"), Some(0));
-        assert_eq!(named_ns("sim_spin_h_2"), None);
-        assert_eq!(named_ns("sim_spin_us_"), None);
-        assert_eq!(named_ns("vector_add"), None);
+        assert_eq!(named_ns("_Z15sim_spin_us_500Pf", "sim_spin_"), Some(500_000));
+        assert_eq!(named_ns("sim_spin_ms_2", "sim_spin_"), Some(2_000_000));
+        assert_eq!(named_ns("sim_spin_ns_0_x", "sim_spin_"), Some(0));
+        assert_eq!(named_ns("sim_spin_h_2", "sim_spin_"), None);
+        assert_eq!(named_ns("sim_spin_us_", "sim_spin_"), None);
+        assert_eq!(named_ns("vector_add", "sim_spin_"), None);
+        assert_eq!(named_ns("x_sim_meet_us_5", "sim_meet_"), Some(5_000));
+    }
+
+    #[test]
+    fn a_kernels_name_gives_the_error_it_breaks_its_context_with() {
+        let error = |name| named_break(name).map(|b| b.error);
+        assert_eq!(error("sim_fault_700"), Some(CudaError::ILLEGAL_ADDRESS));
+        assert_eq!(error("_Z13sim_fault_719Pf"), CudaError::new(719));
+        assert!(error("sim_fault_1").is_none(), "no error of a kernel");
+        assert!(error("sim_fault_").is_none() && error("gemm").is_none());
     }
 
     #[test]

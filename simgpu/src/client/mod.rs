@@ -10,6 +10,7 @@
 //! All times are device time: host `CLOCK_MONOTONIC` nanoseconds divided by the node's time scale.
 //! Next files of the walk: `client/streams.rs`, `client/ring.rs`, then `server/mod.rs`.
 
+mod breaks;
 mod connect;
 mod events;
 mod fault;
@@ -28,11 +29,12 @@ use crate::proto::role;
 use crate::shm::clock::{DeviceClock, host_now, sleep};
 use crate::shm::map::Map;
 use crate::shm::segment::{Board, Segment};
+use breaks::Breaks;
 use driver::{CuResult, CudaError};
 use fault::Faults;
 use host::HostFunctions;
-pub use kernel::Kernel;
 use kernel::Noise;
+pub use kernel::{Kernel, Manner};
 pub use memory::Memory;
 pub use observer::Observer;
 use ring::Producer;
@@ -129,6 +131,7 @@ struct Shared {
     producer: Mutex<Producer>,
     facts: Box<NodeFacts>,
     faults: Faults,
+    breaks: Breaks,
     noise: Noise,
     kick: OwnedFd,
     socket: OwnedFd,
@@ -143,7 +146,13 @@ impl Client {
     /// Finds the node at `place` or starts it, and connects. Blocks for at most ten seconds. Call it
     /// once per process, at `cuInit`.
     pub fn connect(place: &Place) -> Result<Client, ConnectError> {
-        let mut link = connect::establish(place, role::CLIENT)?;
+        Client::connect_with(place, 100)
+    }
+
+    /// As [`Client::connect`], for a process that may hold `share` percent of the SMs, 1 to 100, where
+    /// contexts run side by side.
+    pub fn connect_with(place: &Place, share: u32) -> Result<Client, ConnectError> {
+        let mut link = connect::establish(place, role::CLIENT, share)?;
         let missing = || ConnectError::NoNode(std::io::ErrorKind::UnexpectedEof.into());
         let kick = link.rest.pop().ok_or_else(missing)?;
         let segment = link.rest.pop().ok_or_else(missing)?;
@@ -158,6 +167,7 @@ impl Client {
             board: link.board,
             producer: Mutex::default(),
             faults: Faults::new(link.facts.faults()),
+            breaks: Breaks::default(),
             noise: Noise::new(link.facts.noise_permille, link.facts.seed ^ link.number),
             facts: link.facts,
             kick,

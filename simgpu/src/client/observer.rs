@@ -24,7 +24,7 @@ pub struct Observer {
 impl Observer {
     /// As [`super::Client::connect`].
     pub fn connect(place: &Place) -> Result<Observer, ConnectError> {
-        let link = connect::establish(place, role::OBSERVER)?;
+        let link = connect::establish(place, role::OBSERVER, 0)?;
         let faults = Faults::new(link.facts.faults());
         Ok(Observer {
             link,

@@ -5,7 +5,7 @@
 
 use super::{Shared, StreamId, Wait};
 use crate::shm::segment::{DEPTH, Entry, RING, kind};
-use driver::CudaError;
+use driver::{CuResult, CudaError};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{MutexGuard, PoisonError};
@@ -65,29 +65,64 @@ impl Shared {
     #[inline]
     pub(super) fn push(&self, stream: StreamId, kind: u8, value: u64, number: u32) -> Result<u64, CudaError> {
         self.usable(stream.device as usize)?;
+        self.intact_of(stream)?;
         let p = self.producer();
         self.push_locked(p, stream, kind, value, number)
             .map(|(_, seq)| seq)
     }
 
+    /// Submits a party of a rendezvous.
+    pub(super) fn push_party(&self, stream: StreamId, ns: u64, sms: u32, key: u64, parties: u32) -> CuResult {
+        self.usable(stream.device as usize)?;
+        self.intact_of(stream)?;
+        let mut p = self.room(self.producer(), stream)?;
+        let entry = Entry {
+            value: ns,
+            key,
+            number: sms,
+            parties,
+            kind: kind::RENDEZVOUS,
+            ..Entry::default()
+        };
+        self.write_next(&mut p, stream, entry).map(drop)
+    }
+
     /// As `push`, under a lock that the caller holds and gets back.
     pub(super) fn push_locked<'a>(
         &'a self,
-        mut p: MutexGuard<'a, Producer>,
+        p: MutexGuard<'a, Producer>,
         stream: StreamId,
         kind: u8,
         value: u64,
         number: u32,
     ) -> Result<(MutexGuard<'a, Producer>, u64), CudaError> {
+        let mut p = self.room(p, stream)?;
+        let entry = Entry {
+            value,
+            number,
+            kind,
+            ..Entry::default()
+        };
+        let seq = self.write_next(&mut p, stream, entry)?;
+        Ok((p, seq))
+    }
+
+    /// Waits until the stream has room for another operation.
+    #[inline]
+    fn room<'a>(
+        &'a self,
+        mut p: MutexGuard<'a, Producer>,
+        stream: StreamId,
+    ) -> Result<MutexGuard<'a, Producer>, CudaError> {
         loop {
             let s = p.stream(stream)?;
             if s.seq - s.done_seen < DEPTH {
-                break;
+                return Ok(p);
             }
             let slot = &self.segment.streams[stream.index as usize];
             s.done_seen = slot.completed.load(Ordering::Acquire).clamp(s.done_seen, s.seq);
             if s.seq - s.done_seen < DEPTH {
-                break;
+                return Ok(p);
             }
             // Full: a launch blocks, and only this one.
             let room = s.seq + 1 - DEPTH;
@@ -95,22 +130,24 @@ impl Shared {
             self.wait(stream, room, Wait::Auto)?;
             p = self.producer();
         }
-        self.make_room(&mut p)?;
+    }
+
+    /// Writes the stream's next operation, for which there is room; gives its sequence number.
+    #[inline]
+    fn write_next(&self, p: &mut Producer, stream: StreamId, entry: Entry) -> Result<u64, CudaError> {
+        self.make_room(p)?;
         let s = p.stream(stream)?;
         s.seq += 1;
         let entry = Entry {
-            stamp: 0,
             seq: s.seq,
-            value,
-            number,
             context: s.context,
             stream: stream.index,
-            kind,
             device: s.device,
             priority: s.priority,
+            ..entry
         };
-        self.write(&mut p, entry);
-        Ok((p, entry.seq))
+        self.write(p, entry);
+        Ok(entry.seq)
     }
 
     /// Tells the server that the host function which blocks the stream has returned.

@@ -57,17 +57,44 @@ impl Client {
         if self.shared.null {
             self.shared.state.check()?;
             self.shared.count_null_launch(stream.device);
-            return Ok(());
+            return self.shared.intact_of(stream);
         }
         self.shared.push(stream, kind::KERNEL, ns, sms).map(drop)
     }
 
+    /// As [`Client::launch`], of a kernel that begins with all its SMs at once, and keeps them.
+    pub fn launch_cooperative(&self, stream: StreamId, ns: u64, sms: u32) -> CuResult {
+        match self.shared.null {
+            true => self.launch(stream, ns, sms),
+            false => self.shared.push(stream, kind::COOPERATIVE, ns, sms).map(drop),
+        }
+    }
+
+    /// As [`Client::launch`], of one of `parties` kernels that meet by `key`, on any devices and in any
+    /// processes of the node: each holds its SMs, and they make progress while all are resident. Wakes
+    /// the server. `INVALID_VALUE` for no parties.
+    pub fn launch_party(&self, stream: StreamId, ns: u64, sms: u32, key: u64, parties: u32) -> CuResult {
+        match (parties, self.shared.null) {
+            (0, _) => Err(CudaError::INVALID_VALUE),
+            (_, true) => self.launch(stream, ns, sms),
+            (_, false) => self.shared.push_party(stream, ns, sms, key, parties),
+        }
+    }
+
     /// Submits a copy of `ns` (see `DeviceFacts::copy_ns`) on copy engine `engine` (modulo their number).
     pub fn copy(&self, stream: StreamId, engine: u32, ns: u64) -> CuResult {
+        self.copy_with(stream, engine, ns, 0)
+    }
+
+    /// As [`Client::copy`], of a copy that takes `traffic`/1000 of the memory's bandwidth (see
+    /// `DeviceFacts::traffic`).
+    pub fn copy_with(&self, stream: StreamId, engine: u32, ns: u64, traffic: u32) -> CuResult {
         if self.shared.null {
-            return self.alive();
+            self.alive()?;
+            return self.shared.intact_of(stream);
         }
-        self.shared.push(stream, kind::COPY, ns, engine).map(drop)
+        let number = (engine & 0xff) | traffic.min(1000) << 8;
+        self.shared.push(stream, kind::COPY, ns, number).map(drop)
     }
 
     /// What `stream` does from now on comes after everything submitted to `leader` so far. No system
@@ -101,7 +128,7 @@ impl Client {
         self.shared.usable(stream.device as usize)?;
         let seq = self.shared.producer().stream(stream)?.seq;
         if self.shared.null {
-            Ok(())
+            self.shared.intact_of(stream)
         } else {
             self.shared.wait(stream, seq, wait)
         }
@@ -138,6 +165,7 @@ impl Client {
         self.shared.usable(stream.device as usize)?;
         let seq = self.shared.producer().stream(stream)?.seq;
         if self.shared.null || self.shared.interest(stream, seq) {
+            self.shared.intact_of(stream)?;
             return Ok(true);
         }
         // Who only ever queries must learn of a dead server too.

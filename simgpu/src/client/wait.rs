@@ -33,7 +33,13 @@ impl Shared {
         true
     }
 
+    /// Waits for the operation; then the error of its context, if that is broken.
     pub(super) fn wait(&self, stream: StreamId, seq: u64, wait: Wait) -> CuResult {
+        self.wait_for(stream, seq, wait)?;
+        self.intact_of(stream)
+    }
+
+    fn wait_for(&self, stream: StreamId, seq: u64, wait: Wait) -> CuResult {
         let slot = &self.segment.streams[stream.index as usize];
         let awake = match wait {
             Wait::Block => 0,

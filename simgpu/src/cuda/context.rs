@@ -107,6 +107,12 @@ impl Context {
         Ok(())
     }
 
+    /// The error of the kernel that broke the context, if one did.
+    #[inline(always)]
+    pub fn intact(&self) -> CuResult {
+        self.client().intact(self.device.index, self.number())
+    }
+
     #[inline(always)]
     pub fn client(&self) -> &'static Client {
         self.device.client

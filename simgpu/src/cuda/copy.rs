@@ -32,12 +32,11 @@ pub const ENGINE_OUT: u32 = 1;
 
 /// Lets the stream's device spend the time of a copy.
 pub fn take_time(node: &Node, stream: &'static Stream, path: CopyPath, engine: u32, bytes: u64) -> CuResult {
-    let ns = if node.null {
-        0
-    } else {
-        stream.context().device.facts.copy_ns(path, bytes)
-    };
-    submit(node, stream, |on_node| node.client.copy(on_node, engine, ns))
+    let facts = stream.context().device.facts;
+    let ns = if node.null { 0 } else { facts.copy_ns(path, bytes) };
+    submit(node, stream, |on_node| {
+        node.client.copy_with(on_node, engine, ns, facts.traffic(path))
+    })
 }
 
 /// Does what the stream's work does to memory: now, or behind the host functions before it.

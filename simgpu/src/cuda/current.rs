@@ -17,12 +17,13 @@ thread_local! {
 }
 
 /// The node and the current context, while both may be used: `NOT_INITIALIZED`, `INVALID_CONTEXT`
-/// without one, `CONTEXT_IS_DESTROYED` for one that is gone.
+/// without one, `CONTEXT_IS_DESTROYED` for one that is gone, its error for one that a kernel has broken.
 #[inline(always)]
 pub fn current() -> Result<(&'static Node, &'static Context), CudaError> {
     let node = node()?;
     let context = TOP.get().ok_or(CudaError::INVALID_CONTEXT)?;
     context.usable()?;
+    context.intact()?;
     Ok((node, context))
 }
 

@@ -187,7 +187,7 @@ impl Function {
         }
     }
 
-    fn parameter(&self, index: usize) -> Result<(u32, u32), CudaError> {
+    pub fn parameter(&self, index: usize) -> Result<(u32, u32), CudaError> {
         let parameters = self.kernel().info.parameters.as_ref();
         parameters
             .and_then(|all| all.get(index))

@@ -58,6 +58,10 @@ impl Sim {
         };
         enqueue(node, stream, move || {
             let given = given;
+            if stream.context().intact().is_err() {
+                // Not called after an error of the context.
+                return;
+            }
             // SAFETY: the program says this is a function of this type.
             let function = unsafe { std::mem::transmute::<*mut c_void, HostFunction>(given.function) };
             // SAFETY: called once, with what came with it.
@@ -100,7 +104,7 @@ impl Sim {
             // SAFETY: the program says this is a function of this type.
             let callback = unsafe { std::mem::transmute::<*mut c_void, StreamCallback>(given.function) };
             // SAFETY: called once, with what came with it.
-            unsafe { callback(given.stream, Ok(()), given.user) };
+            unsafe { callback(given.stream, stream.context().intact(), given.user) };
         })
     }
 }

@@ -12,7 +12,7 @@ use super::node::Node;
 use super::occupancy::blocks_per_sm;
 use super::order::submit;
 use super::stream::{Stream, entry};
-use crate::client::Cost;
+use crate::client::{Cost, Manner};
 use driver::prelude::*;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
@@ -28,6 +28,8 @@ struct Shape {
     block: [u32; 3],
     shared: u32,
     cooperative: bool,
+    /// `kernelParams`, if the program passed its arguments so.
+    arguments: *mut *mut c_void,
 }
 
 /// `CUlaunchAttribute`: an id, and a value of 64 bytes.
@@ -70,7 +72,10 @@ fn launch(
         return Err(CudaError::INVALID_HANDLE);
     }
     if node.null && !shape.cooperative {
-        return node.client.launch(stream.on_node(), 0, 1);
+        let timing = &kernel.timing;
+        return node
+            .client
+            .launch_kernel(stream.on_node(), timing, 1, Manner::Plain);
     }
     let facts = context.device.facts;
     let fitting = blocks_per_sm(facts, function, threads as u32, shape.shared as u64);
@@ -82,10 +87,26 @@ fn launch(
         return Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
     let sms = blocks.div_ceil(u64::from(fitting)).min(u64::from(facts.sm_count)) as u32;
+    let manner = match kernel.timing.meets() {
+        true => meeting(function, shape.arguments)?,
+        false if shape.cooperative => Manner::Cooperative,
+        false => Manner::Plain,
+    };
     submit(node, stream, |on_node| {
-        node.client
-            .launch(on_node, node.client.kernel_ns(&kernel.timing), sms)
+        node.client.launch_kernel(on_node, &kernel.timing, sms, manner)
     })
+}
+
+/// Whom a kernel that meets others meets: its arguments are a key of 64 bits and how many meet, 32 bits.
+#[cold]
+fn meeting(function: &'static Function, arguments: *mut *mut c_void) -> Result<Manner, CudaError> {
+    let sizes = [function.parameter(0)?.1, function.parameter(1)?.1];
+    if arguments.is_null() || sizes != [8, 4] {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let key = read(element(arguments, 0)?.cast::<u64>().cast_const())?;
+    let parties = read(element(arguments, 1)?.cast::<u32>().cast_const())?;
+    Ok(Manner::Party { key, parties })
 }
 
 /// What an old-style function was told beforehand.
@@ -99,6 +120,7 @@ fn launch_old(api: StreamApi, f: CUfunction, width: c_int, height: c_int, hStrea
         block: [packed & 0x7ff, packed >> 11 & 0x7ff, packed >> 22 & 0x7f],
         shared: function.shared.load(Ordering::Relaxed),
         cooperative: false,
+        arguments: null_mut(),
     };
     let shape = Shape {
         block: shape.block.map(|side| side.max(1)),
@@ -132,6 +154,7 @@ impl Sim {
             block: [bx, by, bz],
             shared,
             cooperative: false,
+            arguments: params,
         };
         let has_parameters = !params.is_null() || !extra.is_null();
         launch(node, stream, function::get(f)?, &shape, has_parameters)
@@ -155,6 +178,7 @@ impl Sim {
             block: [c.blockDimX, c.blockDimY, c.blockDimZ],
             shared: c.sharedMemBytes,
             cooperative: false,
+            arguments: params,
         };
         let mut completion = null_mut();
         for i in 0..c.numAttrs as usize {
@@ -197,6 +221,7 @@ impl Sim {
             block: [bx, by, bz],
             shared,
             cooperative: true,
+            arguments: params,
         };
         launch(node, stream, function::get(f)?, &shape, !params.is_null())
     }

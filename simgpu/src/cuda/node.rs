@@ -77,7 +77,8 @@ pub fn initialise() -> CuResult {
     }
     own_library::silence_panics();
     // A driver without its device: what a machine without a GPU answers.
-    let client = Client::connect(&own_library::place()).map_err(|_| CudaError::NO_DEVICE)?;
+    let client = Client::connect_with(&own_library::place(), sm_share());
+    let client = client.map_err(|_| CudaError::NO_DEVICE)?;
     let client: &'static Client = Box::leak(Box::new(client));
     if let Some(error) = client.fault("cuInit") {
         return Err(error);
@@ -109,6 +110,16 @@ pub fn initialise() -> CuResult {
     };
     NODE.store(Box::into_raw(Box::new(node)), Ordering::Release);
     Ok(())
+}
+
+/// The part of the SMs, in percent, that MPS would let this process use.
+fn sm_share() -> u32 {
+    let asked = variable(c"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    let percent = asked.and_then(|text| text.to_str()?.trim().parse::<f64>().ok());
+    // Rounded up: a process that may run at all has a part.
+    percent
+        .filter(|p| *p > 0.0 && *p <= 100.0)
+        .map_or(100, |p| p.ceil() as u32)
 }
 
 /// The node's numbers of the devices that `CUDA_VISIBLE_DEVICES` lets a program see: everything if it is
@@ -162,7 +173,9 @@ impl Device {
 
     pub fn return_number(&self, number: u16) {
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(used) = numbers.get_mut(number as usize).filter(|_| number != 0) {
+        // What is said of a broken context must not be said of another.
+        let kept = number == 0 || self.client.is_doomed(self.index, number);
+        if let Some(used) = numbers.get_mut(number as usize).filter(|_| !kept) {
             *used = false;
         }
     }

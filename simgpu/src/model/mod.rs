@@ -155,6 +155,13 @@ impl Model {
         }
     }
 
+    /// For a process without work: the most SMs, in percent, it may hold when contexts run together.
+    pub fn set_share(&mut self, client: usize, share: u32) {
+        if let Some(client) = self.clients.get_mut(client).and_then(Option::as_mut) {
+            client.terms.share = share.clamp(1, 100);
+        }
+    }
+
     /// From `at` on the process's contexts have slices of their own length, or again the device's.
     pub fn set_slice(&mut self, client: usize, slice: Option<Ns>, at: Ns, sink: &mut impl Sink) {
         self.advance(at, sink);

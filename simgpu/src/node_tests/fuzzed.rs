@@ -49,7 +49,9 @@ fn entry(bytes: &[u8]) -> Entry {
         seq: number(8, 8),
         // A day and more is refused; an hour would be waited for.
         value: number(16, 8) % 1_000_000,
+        key: number(24, 1),
         number: number(24, 4) as u32,
+        parties: number(32, 1) as u32 % 4,
         context: bytes[28].into(),
         stream: bytes[29].into(),
         kind: bytes[30],
@@ -128,6 +130,7 @@ fn whatever_a_peer_sends_or_writes_concerns_itself_alone() {
                     magic: MAGIC,
                     version: VERSION,
                     role: role::OBSERVER,
+                    ..Hello::default()
                 };
                 send(socket.as_fd(), &hello, &[]).expect("sent");
                 for request in rest.chunks(size_of::<Request>()) {

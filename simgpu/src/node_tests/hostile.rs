@@ -24,6 +24,7 @@ impl Rogue {
             magic: MAGIC,
             version: VERSION,
             role: role::CLIENT,
+            ..Hello::default()
         };
         send(socket.as_fd(), &hello, &[]).expect("sent");
         let (_, mut fds): (Welcome, _) = receive(socket.as_fd()).expect("a welcome");
@@ -188,7 +189,9 @@ fn random_entries_never_hurt_the_node() {
                     number: (random() >> (32 + random() % 32)) as u32,
                     context: 0,
                     stream,
-                    kind: (random() % 7) as u8,
+                    kind: (random() % 10) as u8,
+                    key: random() % 3,
+                    parties: (random() % 4) as u32,
                     device: 0,
                     priority: 0,
                 }
@@ -218,6 +221,7 @@ fn strangers_and_nonsense_on_the_socket_are_turned_away() {
             magic: 1,
             version: 2,
             role: 3,
+            ..Hello::default()
         },
         &[],
     )

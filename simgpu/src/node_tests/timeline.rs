@@ -250,6 +250,68 @@ fn calls_cost_what_the_node_says() {
 }
 
 #[test]
+fn kernels_of_two_processes_on_two_devices_meet_and_end_together() {
+    let node = Node::start(config());
+    let (a, b) = (node.client(), node.client());
+    let (here, there) = (
+        a.stream(0, 0, 0).expect("stream"),
+        b.stream(1, 0, 0).expect("stream"),
+    );
+    let ends = [a.event().expect("event"), b.event().expect("event")];
+    a.launch_party(here, 3_000_000, 132, 77, 2).expect("party");
+    a.record(ends[0], here).expect("record");
+    assert!(!a.query(here).expect("query"));
+    b.launch(there, 2_000_000, 132).expect("launch");
+    b.launch_party(there, 3_000_000, 132, 77, 2).expect("party");
+    b.record(ends[1], there).expect("record");
+    // The first one's wait ends although only the second one's client did anything for it.
+    a.synchronize(here, Wait::Block).expect("wait");
+    b.synchronize(there, Wait::Auto).expect("wait");
+    assert_eq!(a.event_time(ends[0]), b.event_time(ends[1]));
+    let truth = node.report();
+    assert_eq!(truth.devices[1].busy_ns, 5_000_000);
+    assert!(truth.devices[0].busy_ns >= 5_000_000 - 1_000_000);
+    assert_eq!(a.launch_party(here, 1, 1, 77, 0), Err(CudaError::INVALID_VALUE));
+}
+
+#[test]
+fn a_broken_context_says_so_for_ever_and_spares_the_others() {
+    let node = Node::start(config());
+    let (client, neighbour) = (node.client(), node.client());
+    let bad = CudaError::ILLEGAL_ADDRESS;
+    let (first, second) = (
+        client.stream(0, 0, 0).expect("stream"),
+        client.stream(0, 0, 0).expect("stream"),
+    );
+    let other = client.stream(0, 1, 0).expect("stream");
+    let gate = gate(&client, first);
+    client.break_context(first, 100_000, 132, bad).expect("launch");
+    client.launch(second, 3_600_000_000_000, 1).expect("an hour");
+    assert_eq!(client.query(second), Ok(false), "nothing has happened yet");
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| client.synchronize(second, Wait::Block));
+        drop(gate);
+        assert_eq!(
+            waiter.join().expect("no panic"),
+            Err(bad),
+            "the hour is over early"
+        );
+    });
+    for stream in [first, second] {
+        assert_eq!(client.synchronize(stream, Wait::Auto), Err(bad));
+        assert_eq!(client.launch(stream, 1, 1), Err(bad));
+        assert_eq!(client.query(stream), Err(bad));
+    }
+    assert_eq!(client.intact(0, 0), Err(bad));
+    assert_eq!((client.intact(0, 1), client.intact(1, 0)), (Ok(()), Ok(())));
+    client.launch(other, 1_000, 1).expect("another context");
+    client.synchronize(other, Wait::Auto).expect("wait");
+    let stream = neighbour.stream(0, 0, 0).expect("stream");
+    neighbour.launch(stream, 1_000, 1).expect("launch");
+    neighbour.synchronize(stream, Wait::Auto).expect("wait");
+}
+
+#[test]
 fn null_timing_counts_and_takes_no_time() {
     let mut null = config();
     null.facts.timing = 1;

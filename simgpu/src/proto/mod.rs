@@ -6,7 +6,7 @@ pub(crate) mod socket;
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"stintsim");
 /// Server and client come from one build; anything else is refused.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Messages are plain integers.
 ///
@@ -27,6 +27,9 @@ pub(crate) struct Hello {
     pub magic: u64,
     pub version: u32,
     pub role: u32,
+    /// Most SMs the process may hold when contexts run side by side, in percent.
+    pub share: u32,
+    pub zero: u32,
 }
 
 /// Answer to `Hello`, with the descriptors of facts and board and, for a client, segment and kick.

@@ -153,6 +153,7 @@ impl Server {
             return send(conn.socket.as_fd(), &welcome, &[facts, board]);
         }
         self.welcomed += 1;
+        self.model.set_share(i, hello.share);
         let intake = Intake {
             segment: Map::create(c"stint-sim-client")?,
             kick: eventfd()?,

@@ -111,6 +111,20 @@ impl Server {
                 ns,
                 sms: entry.number,
             },
+            kind::COOPERATIVE => Kind::Cooperative {
+                ns,
+                sms: entry.number,
+            },
+            kind::RENDEZVOUS if entry.parties > 0 => Kind::Rendezvous {
+                key: entry.key,
+                parties: entry.parties,
+                ns,
+                sms: entry.number,
+            },
+            kind::FAULT => Kind::Fault {
+                ns,
+                sms: entry.number,
+            },
             kind::COPY => Kind::Copy {
                 ns,
                 engine: entry.number & 0xff,

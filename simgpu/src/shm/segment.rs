@@ -28,8 +28,12 @@ pub(crate) struct Entry {
     pub seq: u64,
     /// Duration, generation or cookie.
     pub value: u64,
-    /// SMs, engine or event.
+    /// What the parties of a rendezvous meet by.
+    pub key: u64,
+    /// SMs, event, or engine and, from bit 8 on, 1/1000 of the memory bandwidth.
     pub number: u32,
+    /// Of a rendezvous.
+    pub parties: u32,
     pub context: u16,
     pub stream: u16,
     pub kind: u8,
@@ -37,14 +41,18 @@ pub(crate) struct Entry {
     pub priority: i8,
 }
 
-/// `Entry::kind`. Those from `HOST` on must reach the server at once: they act on the host.
+/// `Entry::kind`. Those from `HOST` on must reach the server at once: they act on the host, or may let
+/// others end earlier than it knows.
 pub(crate) mod kind {
     pub const KERNEL: u8 = 1;
     pub const COPY: u8 = 2;
     pub const RECORD: u8 = 3;
     pub const AWAIT: u8 = 4;
-    pub const HOST: u8 = 5;
-    pub const HOST_DONE: u8 = 6;
+    pub const COOPERATIVE: u8 = 5;
+    pub const HOST: u8 = 6;
+    pub const HOST_DONE: u8 = 7;
+    pub const RENDEZVOUS: u8 = 8;
+    pub const FAULT: u8 = 9;
 }
 
 #[repr(C, align(64))]

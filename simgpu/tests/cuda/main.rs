@@ -2,11 +2,13 @@
 //! of its own.
 
 mod arrays;
+mod breaking;
 mod capacity;
 mod contexts;
 mod copies;
 mod entry;
 mod harness;
+mod kinds;
 mod modules;
 mod physical;
 mod pools;

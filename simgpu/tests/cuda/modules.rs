@@ -7,13 +7,13 @@ use driver::abi::*;
 use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
 
-fn load(text: &str) -> Result<CUmodule, CudaError> {
+pub fn load(text: &str) -> Result<CUmodule, CudaError> {
     let text = CString::new(text).expect("text");
     let mut module = null_mut();
     cu!(cuModuleLoadData(&mut module, text.as_ptr().cast())).map(|()| module)
 }
 
-fn function(module: CUmodule, name: &str) -> Result<CUfunction, CudaError> {
+pub fn function(module: CUmodule, name: &str) -> Result<CUfunction, CudaError> {
     let name = CString::new(name).expect("text");
     let mut function = null_mut();
     cu!(cuModuleGetFunction(&mut function, module, name.as_ptr())).map(|()| function)

@@ -15,6 +15,13 @@
 //! device = 1
 //! after = "2s"                  # device time since the node started (default: at once)
 //!
+//! [[break]]                     # a kernel breaks its context: every later call on it returns the error
+//! kernel = "decode"             # part of the kernel's name
+//! launch = 2                    # the launch that is hit, from 1 for each kernel of each process (default 1)
+//! error = 700                   # 214, 220, 700, 702, 710 or 714 to 719
+//! after = "2s"                  # device time that it runs first (default: as long as ever)
+//! process = "victim"            # as above
+//!
 //! [costs]                       # device time that the driver's own calls take
 //! launch = "2us"
 //! record = "1500ns"
@@ -31,7 +38,9 @@
 
 use crate::units::duration;
 use serde::{Deserialize, Deserializer};
-use simgpu::facts::{FaultRow, KernelRow, MAX_FAULTS, MAX_KERNELS, NodeFacts, Text};
+use simgpu::facts::{
+    BREAKING, BreakRow, FaultRow, KernelRow, MAX_BREAKS, MAX_FAULTS, MAX_KERNELS, NodeFacts, Text,
+};
 use std::path::Path;
 
 #[derive(Deserialize)]
@@ -41,6 +50,8 @@ struct File {
     fault: Vec<Fault>,
     #[serde(default)]
     lost: Vec<Lost>,
+    #[serde(default, rename = "break")]
+    breaks: Vec<Break>,
     #[serde(default)]
     costs: Costs,
     #[serde(default)]
@@ -75,6 +86,43 @@ struct Lost {
     device: usize,
     #[serde(default)]
     after: Span,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Break {
+    kernel: String,
+    #[serde(default = "one")]
+    launch: u64,
+    error: u32,
+    after: Option<Span>,
+    #[serde(default)]
+    process: String,
+}
+
+impl Break {
+    fn row(&self) -> Result<BreakRow, String> {
+        if self.launch == 0 || self.kernel.is_empty() {
+            return Err(format!(
+                "break of `{}`: a kernel needs a name, and launches are counted from 1",
+                self.kernel
+            ));
+        }
+        if !BREAKING.contains(&self.error) {
+            return Err(format!(
+                "break of {}: error {} breaks no context; there are {BREAKING:?}",
+                self.kernel, self.error
+            ));
+        }
+        Ok(BreakRow {
+            kernel: fits("kernel", &self.kernel)?,
+            process: fits("process", &self.process)?,
+            launch: self.launch,
+            code: self.error,
+            lasts: self.after.is_some() as u32,
+            after_ns: self.after.map_or(0, |span| span.0),
+        })
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -161,6 +209,19 @@ fn apply(text: &str, facts: &mut NodeFacts) -> Result<Vec<(usize, u64)>, String>
         };
     }
     facts.fault_count = file.fault.len() as u32;
+    let breaks = file
+        .breaks
+        .iter()
+        .map(Break::row)
+        .collect::<Result<Vec<_>, _>>()?;
+    if breaks.len() > MAX_BREAKS {
+        return Err(format!(
+            "{} tables [[break]]; at most {MAX_BREAKS} are possible",
+            breaks.len()
+        ));
+    }
+    facts.breaks[..breaks.len()].copy_from_slice(&breaks);
+    facts.break_count = breaks.len() as u32;
     let mut kernels = 0;
     for (name, value) in &file.kernels {
         let text = value
@@ -244,6 +305,11 @@ mod tests {
             (facts.kernels()[0].name.as_str(), facts.kernels()[0].ns),
             ("gemm", 120_000)
         );
+        let row = facts.breaks()[0];
+        assert_eq!(
+            (row.kernel.as_str(), row.launch, row.code, row.lasts, row.after_ns),
+            ("decode", 2, 700, 1, 2_000_000_000)
+        );
         assert_eq!(facts.costs, simgpu::facts::Costs::DEFAULT);
     }
 
@@ -258,6 +324,9 @@ mod tests {
                 "no count",
             ),
             ("[[lost]]\ndevice = 2", "0 to 1"),
+            ("[[break]]\nkernel = \"a\"\nerror = 2", "breaks no context"),
+            ("[[break]]\nkernel = \"a\"\nerror = 700\nlaunch = 0", "from 1"),
+            ("[[break]]\nkernel = \"\"\nerror = 700", "a name"),
             ("[costs]\nlaunch = 2", "line 2"),
             ("[kernels]\ngemm = \"fast\"", "gemm"),
         ] {
