@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::exit::{Exit, Failure};
 use crate::{
     completions, config_check, daemon, demo, device, doctor, drain, event_lines, host, keeper, load, man,
-    reap, reload, run, set, sim, status, top, why,
+    reap, recommend, reload, run, set, sim, status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -50,6 +50,8 @@ pub enum Verb {
     Set(set::Args),
     /// Tell the rule in force for a tenant or process, and what was refused last
     Why(why::Args),
+    /// Tell the memory cap that would fit a tenant, from what was measured
+    Recommend(recommend::Args),
     /// Close the node or a device to new programs
     Drain(drain::Args),
     /// Find what is wrong with a node, and prove its caps by trying to exceed one
@@ -136,6 +138,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Verb::Events(args) => event_lines::main(&args, run_dir.as_deref()),
         Verb::Set(args) => set::main(args, run_dir.as_deref()),
         Verb::Why(args) => why::main(&args, run_dir.as_deref()),
+        Verb::Recommend(args) => recommend::main(&args, run_dir.as_deref()),
         Verb::Drain(args) => drain::main(&args, run_dir.as_deref()),
         Verb::Doctor(args) => doctor::main(&args, run_dir.as_deref()),
         Verb::Reap(args) => reap::main(args, run_dir.as_deref()),

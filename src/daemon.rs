@@ -6,6 +6,7 @@ mod admit;
 mod adopt;
 mod answer;
 mod callers;
+mod chronicle;
 mod core;
 mod drain;
 mod groups;
@@ -68,6 +69,8 @@ pub struct Options {
     pub sabotage: Sabotage,
     /// Where the accounts' descriptors are while no daemon runs.
     pub keeping: Keeping,
+    /// The directory of the history of accounts; `None`: it ends with the daemon.
+    pub history: Option<PathBuf>,
 }
 
 /// Written to a daemon's stop socket: ends it for good, or as if it were killed. Anything else ends it for another to come.
@@ -152,6 +155,7 @@ impl Options {
             users: Users::of_host,
             sabotage,
             keeping: Keeping::Nowhere,
+            history: None,
         }
     }
 }
@@ -281,6 +285,7 @@ pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     let mut options = Options::of(args.driver, &run_dir, args.devices.as_deref(), config)?;
     options.keeping = Keeping::Outside;
     options.quota = Some(quota);
+    options.history = Some(state_directory(&run_dir));
     raise_descriptor_limit();
     let daemon = Daemon::start(options)?;
     let ends = [
@@ -296,6 +301,13 @@ pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     daemon.wait()?;
     tracing::info!("ended");
     Ok(Exit::OK)
+}
+
+/// Where what outlives a reboot goes: the unit's `StateDirectory=`, of which the first counts, else the run directory.
+fn state_directory(run_dir: &Path) -> PathBuf {
+    let given = std::env::var_os("STATE_DIRECTORY").unwrap_or_default();
+    let first = std::env::split_paths(&given).find(|path| path.is_absolute());
+    first.unwrap_or_else(|| run_dir.into())
 }
 
 fn log_to_stderr() {

@@ -3,6 +3,7 @@
 
 pub mod drain;
 pub mod node;
+pub mod recommend;
 pub mod reload;
 pub mod set;
 pub mod why;
@@ -20,6 +21,7 @@ use crate::events::Event;
 use crate::exit::{Exit, Failure};
 use drain::{Drain, Drained};
 use node::Node;
+use recommend::Recommendations;
 use reload::Reloaded;
 use set::{Changed, Set};
 use why::Why;
@@ -51,6 +53,11 @@ pub enum Request {
     Reload,
     /// The rule in force for a tenant, account or pid, and its last refusal. Answer: `{"ok": {stint.why/v1}}`.
     Why { subject: String },
+    /// What a tenant or account used, or all of them, and the cap that would fit. Answer: `{"ok": {stint.recommend/v1}}`.
+    Recommend {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+    },
     /// Closes the node or a device to newcomers, opens it, or shows who is there. Answer: `{"ok": {stint.drain/v1}}`.
     Drain(Drain),
 }
@@ -168,6 +175,13 @@ impl Connection {
     pub fn why(&mut self, subject: &str) -> Result<Why, Failure> {
         self.ask(&Request::Why {
             subject: subject.into(),
+        })
+    }
+
+    /// What a tenant or account used, or all of them, and the cap that would fit.
+    pub fn recommend(&mut self, subject: Option<&str>) -> Result<Recommendations, Failure> {
+        self.ask(&Request::Recommend {
+            subject: subject.map(Into::into),
         })
     }
 

@@ -12,6 +12,7 @@ mod overrides;
 mod refused;
 mod room;
 mod rules;
+mod samples;
 mod strangers;
 mod subject;
 

@@ -74,6 +74,7 @@ impl Core {
 
     /// Drops an account nobody uses.
     pub fn close(&mut self, account: &str) {
+        self.chronicle_end_of(account);
         let place = self.places.remove(account);
         self.grants.remove(account);
         self.forget_account(account);

@@ -75,6 +75,10 @@ impl Core {
                 Ok(why) => admin.send(&Answer::Ok(why)),
                 Err(failure) => admin.send(&refused(failure)),
             },
+            Request::Recommend { subject } => match self.recommend(subject.as_deref()) {
+                Ok(told) => admin.send(&Answer::Ok(told)),
+                Err(failure) => admin.send(&refused(failure)),
+            },
             Request::Drain(drain) => match self.drain(admin, &drain) {
                 Ok(drained) => admin.send(&Answer::Ok(drained)),
                 Err(failure) => admin.send(&refused(failure)),

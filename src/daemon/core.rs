@@ -13,6 +13,7 @@ use ledger::{Owner, SlotIndex};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+use super::chronicle::Chronicle;
 use super::notify::Notifier;
 use super::parked::Parked;
 use super::record::Record;
@@ -99,6 +100,7 @@ pub(super) struct Core {
     pub record: Record,
     pub store: Store,
     pub notifier: Notifier,
+    pub chronicle: Chronicle,
 
     /// Every process whose end matters, its descriptor in `lives` under its place here.
     pub watched: BTreeMap<u64, (Identity, OwnedFd)>,
@@ -145,6 +147,7 @@ impl Core {
         let (record, condition) =
             record.map_err(|error| failed(&run_dir.record().display().to_string(), error))?;
         let (store, left, wrong) = Store::open(options.keeping, &options.run_dir);
+        let (chronicle, unread) = Chronicle::open(options.history.as_deref());
         let group = trusted_group();
         let attach_listener = sockets::attach(&run_dir.attach_socket())
             .map_err(|error| failed(&run_dir.attach_socket().display().to_string(), error))?;
@@ -194,6 +197,7 @@ impl Core {
             record,
             store,
             notifier: Notifier::new(options.keeping == Keeping::Outside),
+            chronicle,
             watched: BTreeMap::new(),
             lives: new_epoll()?,
             attaches: BTreeMap::new(),
@@ -210,7 +214,7 @@ impl Core {
             unmended: None,
         };
         core.listen().map_err(|error| failed("epoll", error.into()))?;
-        if let Some(what) = wrong {
+        for what in wrong.into_iter().chain(unread) {
             core.apply(Event::Fault { what });
         }
         if core.sabotage.adoption {
@@ -284,6 +288,7 @@ impl Core {
         if !crash {
             self.notifier.stopping();
             self.run_dir.remove_sockets();
+            self.end_chronicle();
         }
         if how == [FOR_GOOD] {
             self.store.end();
@@ -304,6 +309,7 @@ impl Core {
         self.look_for_executed();
         self.end_settings(SystemTime::now());
         self.read_ledgers();
+        self.chronicle(now);
         self.close_devices();
         self.look_for_orphans();
         self.mend_run_dir();

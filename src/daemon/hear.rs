@@ -49,6 +49,7 @@ impl Core {
                                 .get(event.function as usize)
                                 .map(|row| row.name),
                         };
+                        self.chronicle_refusal(&account, device, &refusal);
                         Event::Refused {
                             account,
                             slot,

@@ -1,5 +1,6 @@
 //! A whole daemon on a fixed list of devices, with clients that are processes of their own (`src/daemon/tests/client.rs`).
 
+mod chronicle;
 mod client;
 mod descriptors;
 mod drain;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::{Account, IDLE_AFTER, NodeState};
+use super::{Account, NodeState};
 use crate::admission::process::Identity;
 use crate::cli::Driver as DriverKind;
 use crate::config::Mode;
@@ -105,12 +105,10 @@ impl NodeState {
 
     fn tenant(&self, name: &str, account: &Account, now: SystemTime) -> Tenant {
         let clients = || self.clients.values().filter(|client| client.account == name);
-        let recent = |at: SystemTime| now.duration_since(at).is_ok_and(|since| since < IDLE_AFTER);
-        let running = clients().any(|client| client.last_launch.is_some_and(recent));
         Tenant {
             name: account.tenant.clone(),
             account: name.into(),
-            state: if running {
+            state: if self.is_running(name, now) {
                 Activity::Running
             } else {
                 Activity::Idle

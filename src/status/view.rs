@@ -298,7 +298,7 @@ pub fn age(at: &str, now: SystemTime) -> Option<String> {
 }
 
 /// A duration in its largest unit: `59 s`, `59 min`, `47 h`, `3 d`.
-fn span(duration: Duration) -> String {
+pub fn span(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),
         seconds @ ..3_600 => format!("{} min", seconds / 60),

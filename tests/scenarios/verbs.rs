@@ -52,6 +52,35 @@ fn a_cap_lowered_below_what_is_in_use_ends_nobody_and_views_saturate() {
 }
 
 #[test]
+fn what_was_measured_is_recommended_once_it_is_enough() {
+    let node = Node::start(Setup::cap("1GiB"));
+    assert!(told(&node, &["recommend"]).contains("nothing was measured yet"));
+    let mut session = client(&node);
+    assert_eq!(session.error(&format!("alloc {}", 512 * MIB)), 0);
+    assert_eq!(session.error(&format!("alloc {}", 700 * MIB)), OUT_OF_MEMORY);
+    let one = || {
+        let told: serde_json::Value =
+            serde_json::from_str(&told(&node, &["recommend", "--json"])).expect("JSON");
+        assert_eq!(told["schema"], "stint.recommend/v1");
+        told["recommendations"][0].clone()
+    };
+    until("the refusal is taken down", || {
+        (one()["refusals_total"] == 1).then_some(())
+    });
+    let measured = one();
+    // The stand-in's own count is what it is held against.
+    let truth = &node.truth()["devices"][0]["high_water_bytes"];
+    assert_eq!(&measured["peak_bytes"], truth, "{measured}");
+    assert_eq!(measured["lacks"], "time");
+    let account = measured["account"].as_str().expect("an account").to_owned();
+    let said = told(&node, &["recommend", &account]);
+    assert!(said.contains("an hour is needed"), "{said}");
+    let wrong = run(&mut node.stint(&["recommend", "nobody"]));
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (64, ""), "{wrong:?}");
+    assert_eq!(session.close(), 0);
+}
+
+#[test]
 fn wrong_words_to_set_and_why_end_with_64_and_say_what_was_meant() {
     let node = Node::start(Setup::quota("[tenants.training]\nmemory = \"1GiB\"\n"));
     for (words, part) in [
