@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use serde::Serialize;
 
 use super::process::{Credentials, same_namespace};
@@ -67,25 +69,27 @@ impl Admin {
         self.stream.as_fd()
     }
 
-    /// The lines that have come, at most as many as fit into [`LONGEST_REQUEST`].
-    pub fn lines(&mut self) -> Result<Vec<String>, Over> {
+    /// One line, where one has come. What follows it stays in the socket, which therefore is readable again: who sends
+    /// many requests at once is answered in turn with others.
+    pub fn line(&mut self) -> Result<Option<String>, Over> {
         let mut bytes = [0; 4096];
-        let mut lines = Vec::new();
-        match self.stream.read(&mut bytes) {
-            Ok(0) => return Err(Over::HungUp),
-            Ok(length) => self.unfinished.extend_from_slice(&bytes[..length]),
-            Err(error) if again(&error) => {}
-            Err(error) => return Err(error.into()),
-        }
-        while let Some(end) = self.unfinished.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.unfinished.drain(..=end).collect();
-            lines.push(String::from_utf8_lossy(&line[..end]).into_owned());
-        }
+        let come = match recv(&self.stream, &mut bytes, RecvFlags::PEEK) {
+            Ok((0, _)) => return Err(Over::HungUp),
+            Ok((length, _)) => &bytes[..length.min(4096)],
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+            Err(error) => return Err(Over::Io(error.into())),
+        };
+        let end = come.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(come.len(), |end| end + 1);
+        self.stream.read_exact(&mut bytes[..length])?; // it is there
+        self.unfinished.extend_from_slice(&bytes[..length]);
         if self.unfinished.len() > LONGEST_REQUEST {
-            Err(Over::LongLine)
-        } else {
-            Ok(lines)
+            return Err(Over::LongLine);
         }
+        Ok(end.map(|_| {
+            let line = std::mem::take(&mut self.unfinished);
+            String::from_utf8_lossy(line.trim_ascii_end()).into_owned()
+        }))
     }
 
     /// Sends one line, or keeps it until the caller reads.
@@ -149,17 +153,19 @@ mod tests {
     fn lines_are_put_together_and_taken_apart() {
         let (mut caller, daemon) = UnixStream::pair().unwrap();
         let mut admin = Admin::new(daemon).unwrap();
-        assert!(admin.lines().unwrap().is_empty());
+        assert_eq!(admin.line().unwrap(), None);
         caller.write_all(b"{\"a\"").unwrap();
-        assert!(admin.lines().unwrap().is_empty());
+        assert_eq!(admin.line().unwrap(), None);
         caller.write_all(b":1}\n{}\n{").unwrap();
-        assert_eq!(admin.lines().unwrap(), ["{\"a\":1}", "{}"]);
+        assert_eq!(admin.line().unwrap().unwrap(), "{\"a\":1}");
+        assert_eq!(admin.line().unwrap().unwrap(), "{}");
+        assert_eq!(admin.line().unwrap(), None);
         admin.send(&"x").unwrap();
         let mut line = String::new();
         BufReader::new(&caller).read_line(&mut line).unwrap();
         assert_eq!(line, "\"x\"\n");
         drop(caller);
-        assert!(matches!(admin.lines(), Err(Over::HungUp)));
+        assert!(matches!(admin.line(), Err(Over::HungUp)));
     }
 
     #[test]
@@ -180,7 +186,7 @@ mod tests {
         let mut over = None;
         for _ in 0..1000 {
             caller.write_all(&[b'x'; 1000]).unwrap();
-            over = admin.lines().err();
+            over = admin.line().err();
             if over.is_some() {
                 break;
             }

@@ -1,10 +1,10 @@
 //! Which tenant and account a process belongs to: a decision on what the kernel says of it, never on what it says itself.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use super::container::Facts;
+use super::launches::Launches;
 use super::matching::tenant_of;
 use super::process::Identity;
 use crate::config::units::{Bytes, Memory, Ratio};
@@ -112,45 +112,6 @@ impl Authority {
 
 /// Launches inside launches, of which each has a part of what the one around it has.
 const DEEPEST: usize = 16;
-
-/// The launches whose head still lives.
-#[derive(Debug, Default)]
-pub struct Launches(BTreeMap<Identity, Place>);
-
-impl Launches {
-    pub fn add(&mut self, head: Identity, place: Place) {
-        self.0.insert(head, place);
-    }
-
-    pub fn remove(&mut self, head: Identity) -> Option<Place> {
-        self.0.remove(&head)
-    }
-
-    /// Whether a launch's head is that process.
-    pub fn contains(&self, head: &Identity) -> bool {
-        self.0.contains_key(head)
-    }
-
-    /// Launches that place their clients in `account`.
-    pub fn count(&self, account: &str) -> usize {
-        self.0.values().filter(|place| place.account == account).count()
-    }
-
-    /// Whether this process heads a launch and lives.
-    pub fn lives(&self, head: Identity) -> bool {
-        self.0.contains_key(&head)
-    }
-
-    /// The head of the nearest launch a process descends from.
-    pub fn head_of(&self, peer: &Peer) -> Option<Identity> {
-        peer.chain.iter().copied().find(|ancestor| self.lives(*ancestor))
-    }
-
-    /// The nearest launch a process descends from.
-    fn of(&self, peer: &Peer) -> Option<&Place> {
-        self.0.get(&self.head_of(peer)?)
-    }
-}
 
 /// Where `peer` belongs at `now`.
 pub fn place_of(config: &Config, launches: &Launches, peer: &Peer, now: SystemTime) -> Verdict {

@@ -1,6 +1,7 @@
 //! A process as the kernel tells it: who it is, since when, whose child. Everything here is read from `/proc` under a
 //! pidfd that is checked afterwards, so that what was read is about that process and no later one with its number.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -191,14 +192,24 @@ fn parse_standing(text: &str) -> Option<Standing> {
 /// Whether the process maps one of the files `inodes`, told by device and inode. `None`: we may not look, or it has gone.
 pub fn maps_any(pid: u32, inodes: &[(u64, u64)]) -> Option<bool> {
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
-    let found = maps.split(|byte| *byte == b'\n').any(|line| {
+    Some(mapped_files(&maps).any(|file| inodes.contains(&file)))
+}
+
+/// Those of the files `inodes` that the process maps. `None`: we may not look, or it has gone.
+pub fn mapped(pid: u32, inodes: &[(u64, u64)]) -> Option<BTreeSet<(u64, u64)>> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    Some(mapped_files(&maps).filter(|file| inodes.contains(file)).collect())
+}
+
+/// Device and inode of the file behind each line of `/proc/PID/maps`.
+fn mapped_files(maps: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    let lines = maps.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| {
         std::str::from_utf8(line)
             .ok()
             .or_else(|| first_fields(line))
             .and_then(mapped_file)
-            .is_some_and(|file| inodes.contains(&file))
-    });
-    Some(found)
+    })
 }
 
 /// The part of a line of `maps` before its path, which need not be text.
@@ -316,6 +327,8 @@ mod tests {
         let file = rustix::fs::fstat(&fd).unwrap();
         let inode = [(file.st_dev, file.st_ino)];
         assert_eq!(maps_any(std::process::id(), &inode), Some(true));
+        let more = [inode[0], (inode[0].0, u64::MAX)];
+        assert_eq!(mapped(std::process::id(), &more), Some(inode.into()));
         drop(mapping);
         assert_eq!(maps_any(std::process::id(), &inode), Some(false));
     }

@@ -12,12 +12,15 @@ use super::sockets;
 use super::step::step;
 use crate::admission::attach::{Attach, Greeted, Step};
 use crate::admission::identity::{Belongs, Place, Verdict, place_of};
-use crate::admission::process;
+use crate::admission::process::{self, Identity};
 use crate::enforce::EnforceError;
 use crate::state::{Client, ClientId, Event};
 
 /// Connections taken in one round, so that deaths are looked at in between.
 const AT_ONCE: usize = 64;
+/// Slots one process may have. One that executes another program leaves the slot of the former; more than one at a time has
+/// only who says so without having done it.
+const MOST_OF_A_PROCESS: usize = 8;
 /// Silent connections one user may have; a fresh one beyond is hung up on.
 const MOST_SILENT: usize = 64;
 
@@ -186,20 +189,28 @@ impl Core {
         user: &str,
         pidfd: std::os::fd::OwnedFd,
     ) -> Result<(String, Option<ledger::SlotIndex>), Denied> {
-        let mine = |(id, seat): (&ClientId, &Seat)| {
-            let same = seat.owner.pid == owner.pid && seat.owner.start_time == owner.start_time;
-            same.then(|| (*id, seat.owner.nonce, seat.account.clone(), seat.slot))
+        let process = Identity {
+            pid: owner.pid,
+            start_time: owner.start_time,
         };
-        let seats: Vec<_> = self.seats.iter().filter_map(mine).collect();
-        if let Some((_, _, account, slot)) = seats.iter().find(|(_, nonce, ..)| *nonce == owner.nonce) {
+        if let Some(seat) = self
+            .seats_of(process)
+            .map(|(_, seat)| seat)
+            .find(|seat| seat.owner.nonce == owner.nonce)
+        {
             // The same program again: its reply was lost, or it has the shim twice.
-            let slot = (hello.flags & flags::OBSERVER == 0).then_some(*slot);
-            return Ok((account.clone(), slot));
+            let slot = (hello.flags & flags::OBSERVER == 0).then_some(seat.slot);
+            return Ok((seat.account.clone(), slot));
         }
-        for (id, ..) in seats {
-            self.leave_if_executed(id);
-        }
+        self.leave_if_executed(process);
         self.reap();
+        if self.seats_of(process).count() >= MOST_OF_A_PROCESS {
+            return Err(Denied {
+                status: Status::NoSlot,
+                reason: "slot",
+                message: format!("the process has {MOST_OF_A_PROCESS} slots, as many as one may have"),
+            });
+        }
         let closed = self.ledgers.why_closed(&place.account).is_some();
         self.ensure_open(&place).map_err(|failure| Denied {
             status: if closed {
@@ -258,6 +269,13 @@ impl Core {
             return Err(failed("watch", format!("its end cannot be watched: {error}")));
         }
         Ok((account, Some(slot)))
+    }
+
+    /// The seats of a process: more than one only as long as it is not clear whether it executed another program.
+    fn seats_of(&self, process: Identity) -> impl Iterator<Item = (&ClientId, &Seat)> {
+        self.seats
+            .iter()
+            .filter(move |(_, seat)| seat.identity() == process)
     }
 
     /// Takes back a seat its process was never told of.

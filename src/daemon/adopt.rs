@@ -8,6 +8,7 @@ use ledger::{Owner, SlotIndex};
 
 use super::core::{Core, Seat};
 use super::inheritance::{Inheritance, pairs};
+use super::peers::billed_to;
 use super::record::{Condition, Key};
 use super::remember::ClientEntry;
 use super::step::step;
@@ -339,6 +340,7 @@ impl Core {
     fn adopt_launch(&mut self, head: Identity, place: Place) {
         step("adopt: launch");
         let account = place.account.clone();
+        let user = billed_to(head.pid);
         let taken_over = match process::open(head) {
             None => Err("it has ended".to_string()),
             Some(pidfd) => self.watch(head, pidfd).map_err(|error| error.to_string()),
@@ -351,7 +353,8 @@ impl Core {
         if let Err(failure) = self.ensure_open(&place) {
             self.fault(format!("the launch of pid {}: {failure}", head.pid));
         }
-        self.launches.add(head, place);
+        // It lived a moment ago: at worst nobody is told to have it.
+        self.launches.add(head, user.unwrap_or(0), place);
         self.count_launches(&account);
     }
 

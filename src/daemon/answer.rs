@@ -11,6 +11,7 @@ use super::record::Key;
 use super::sources::mind_unsent;
 use crate::admission::admin::{Admin, Over};
 use crate::admission::identity::{Place, not_in_force, place_of, place_of_launch};
+use crate::admission::launches::MOST_OF_A_USER;
 use crate::config::units::{Bytes, Memory};
 use crate::exit::Failure;
 use crate::protocol::{Answer, Launch, Launched, LaunchedDevice, Refused, Request};
@@ -32,19 +33,21 @@ impl Core {
         }
     }
 
+    /// Answers one request: the next one's turn comes when everybody else had theirs, and not before the answer was read.
     fn converse(&mut self, admin: &mut Admin) -> Result<(), Over> {
         admin.flush()?;
-        for line in admin.lines()? {
-            match serde_json::from_str::<Request>(&line) {
-                Ok(request) => self.answer(admin, request)?,
-                Err(error) => {
-                    admin.send(&refused(Failure::usage(format!(
-                        "this is no request the daemon knows: {error}"
-                    ))))?;
-                }
-            }
+        if admin.has_unsent() {
+            return Ok(());
         }
-        Ok(())
+        let Some(line) = admin.line()? else {
+            return Ok(());
+        };
+        match serde_json::from_str::<Request>(&line) {
+            Ok(request) => self.answer(admin, request),
+            Err(error) => admin.send(&refused(Failure::usage(format!(
+                "this is no request the daemon knows: {error}"
+            )))),
+        }
     }
 
     fn answer(&mut self, admin: &mut Admin, request: Request) -> Result<(), Over> {
@@ -115,6 +118,14 @@ impl Core {
         if self.launches.contains(&head) {
             return Err(Failure::failed(format!("pid {pid} heads a launch already")));
         }
+        let bounded = billed.uid != 0 && !self.authority.over(&acting);
+        if bounded && self.launches.count_of_user(billed.uid) >= MOST_OF_A_USER {
+            return Err(Failure::failed(format!(
+                "user {} has {MOST_OF_A_USER} launches (`stint run`) at once, as many as one may have: end some, or start several \
+                 programs under one",
+                billed.user
+            )));
+        }
         let later = not_in_force(asked)?;
         let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;
         self.check_devices(&place.memory.cap)?;
@@ -146,7 +157,7 @@ impl Core {
             self.settle(&place.account);
             return Err(Failure::failed(error));
         }
-        self.launches.add(head, place.clone());
+        self.launches.add(head, billed.uid, place.clone());
         self.count_launches(&place.account);
         for key in later {
             let message = format!("`{key}` of the launch by pid {pid} is understood and not in force yet");

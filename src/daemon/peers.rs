@@ -44,8 +44,7 @@ impl Core {
         let ended = || Unidentified::Ended;
         let stat = process::stat(pid).ok_or_else(ended)?;
         let (mut uid, groups) = process::credentials(pid).ok_or_else(ended)?;
-        // Where we may not look, the process is its own user's; root may look anywhere.
-        let owner = namespace::owner(pid).ok().flatten().filter(|owner| *owner != 0);
+        let owner = maker(pid);
         uid = owner.unwrap_or(uid);
         let membership = Membership::of(pid, pidfd.as_fd())
             .ok()
@@ -134,4 +133,16 @@ impl Core {
             }
         }
     }
+}
+
+/// Who made the user namespace a process is in, where that is below ours. Where we may not look, the process is its own
+/// user's; root may look anywhere.
+fn maker(pid: u32) -> Option<u32> {
+    namespace::owner(pid).ok().flatten().filter(|owner| *owner != 0)
+}
+
+/// The user a process is billed to; `None`: it has gone.
+pub fn billed_to(pid: u32) -> Option<u32> {
+    let (uid, _) = process::credentials(pid)?;
+    Some(maker(pid).unwrap_or(uid))
 }

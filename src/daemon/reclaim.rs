@@ -1,10 +1,11 @@
 //! What ends: clients whose process ended or executed another program, and heads of launches.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{Timespec, epoll};
 
-use super::core::Core;
+use super::core::{Core, Seat};
 use super::record::Key;
 use super::sources::FIRST_CONNECTION;
 use super::step::step;
@@ -107,30 +108,53 @@ impl Core {
     /// Clients whose process executed another program without attaching again. Their image has changed, and they map the
     /// account no more.
     pub fn look_for_executed(&mut self) {
-        let changed = |(id, seat): (&ClientId, &super::core::Seat)| {
+        let changed = |seat: &Seat| {
             let stat = process::stat(seat.owner.pid)?;
-            (stat.identity == seat.identity() && stat.image != seat.image).then_some(*id)
+            (stat.identity == seat.identity() && stat.image != seat.image).then_some(stat.identity)
         };
-        let changed: Vec<ClientId> = self.seats.iter().filter_map(changed).collect();
-        for id in changed {
-            self.leave_if_executed(id);
+        let changed: BTreeSet<Identity> = self.seats.values().filter_map(changed).collect();
+        for process in changed {
+            self.leave_if_executed(process);
         }
         self.vacate_going();
     }
 
-    /// Marks a client as going if its process maps the account no more. A process that still does has not executed
-    /// anything, whatever it says.
-    pub fn leave_if_executed(&mut self, id: ClientId) {
-        let Some(seat) = self.seats.get(&id) else { return };
-        let inodes = self.ledgers.inodes(&seat.account);
-        let gone = if inodes.is_empty() {
-            // Its objects are lost: all there is to go by is what the process looks like.
-            process::stat(seat.owner.pid).is_some_and(|stat| stat.image != seat.image)
-        } else {
-            process::maps_any(seat.owner.pid, &inodes) == Some(false)
-        };
-        if gone && let Some(seat) = self.seats.get_mut(&id) {
-            seat.going = Some("executed another program");
+    /// Marks those clients of a process as going whose account it maps no more. A process that still does has not executed
+    /// anything, whatever it says. It is asked once: it may have so many mappings that each look takes its time.
+    pub fn leave_if_executed(&mut self, process: Identity) {
+        let of_process: Vec<(ClientId, Inodes)> = self
+            .seats
+            .iter()
+            .filter(|(_, seat)| seat.identity() == process)
+            .map(|(id, seat)| (*id, self.ledgers.inodes(&seat.account)))
+            .collect();
+        if of_process.is_empty() {
+            return;
+        }
+        let all: Inodes = of_process
+            .iter()
+            .flat_map(|(_, inodes)| inodes)
+            .copied()
+            .collect();
+        let mapped = process::mapped(process.pid, &all);
+        for (id, inodes) in of_process {
+            let Some(seat) = self.seats.get_mut(&id) else {
+                continue;
+            };
+            let gone = if inodes.is_empty() {
+                // Its objects are lost: all there is to go by is what the process looks like.
+                process::stat(process.pid).is_some_and(|stat| stat.image != seat.image)
+            } else {
+                mapped
+                    .as_ref()
+                    .is_some_and(|mapped| !inodes.iter().any(|inode| mapped.contains(inode)))
+            };
+            if gone {
+                seat.going = Some("executed another program");
+            }
         }
     }
 }
+
+/// Device and inode of each object of an account.
+type Inodes = Vec<(u64, u64)>;

@@ -79,10 +79,12 @@ impl Core {
     }
 }
 
-/// Asks to be woken when a caller reads, exactly as long as something is kept for it.
+/// Asks to be woken when a caller reads as long as something is kept for it, else when it asks something.
 pub fn mind_unsent(loop_epoll: &OwnedFd, token: u64, admin: &Admin) {
-    let mut flags = epoll::EventFlags::IN;
-    flags.set(epoll::EventFlags::OUT, admin.has_unsent());
+    let flags = match admin.has_unsent() {
+        true => epoll::EventFlags::OUT,
+        false => epoll::EventFlags::IN,
+    };
     if let Err(error) = epoll::modify(
         loop_epoll,
         admin.socket(),

@@ -1,5 +1,6 @@
 //! A whole daemon on a fixed list of devices, with clients that are processes of their own (`src/daemon/tests/client.rs`).
 
+mod callers;
 mod chronicle;
 mod client;
 mod descriptors;
@@ -11,6 +12,7 @@ mod names;
 mod reload;
 mod restarts;
 mod set;
+mod slots;
 mod steps;
 mod why;
 
@@ -186,61 +188,6 @@ fn what_the_dead_held_is_back_before_the_next_is_admitted() {
         std::fs::metadata(node.path().join("state")).unwrap().len() < 64 << 10,
         "the record does not grow with them"
     );
-}
-
-#[test]
-fn a_process_that_executes_another_program_holds_nothing_any_more() {
-    let node = TestNode::start(CAP);
-    let mut client = node.client();
-    client.tell("attach 1");
-    assert_eq!(client.tell("reserve 268435456"), "ok");
-    let pid = client.pid();
-    client.execute();
-    assert_eq!(client.pid(), pid);
-    // It attaches again: the old slot is emptied before it gets a new one.
-    client.tell("attach 2");
-    assert_eq!(client.tell("reserve 268435456"), "ok");
-    client.execute();
-    // It does not: found out all the same.
-    until("the charge of the former program is gone", || {
-        node.used("default") == 0
-    });
-    assert!(node.status().tenants[0].clients.is_empty());
-}
-
-#[test]
-fn a_process_that_only_says_it_executed_keeps_its_charge() {
-    let node = TestNode::start(CAP);
-    let mut client = node.client();
-    client.tell("attach 1");
-    assert_eq!(client.tell("reserve 268435456"), "ok");
-    client.tell("attach 2");
-    assert_eq!(client.tell("reserve 512"), "refused");
-    assert_eq!(node.used("default"), 256 * MIB);
-    assert_eq!(
-        client.tell("attach 2"),
-        "Admitted 2 devices cap 268435456",
-        "a lost reply is sent again"
-    );
-    assert_eq!(node.status().tenants[0].clients.len(), 2);
-}
-
-#[test]
-fn a_client_that_closes_every_descriptor_stays_a_client() {
-    let node = TestNode::start(CAP);
-    let mut client = node.client();
-    client.tell("attach 1");
-    assert_eq!(client.tell("reserve 268435456"), "ok");
-    assert_eq!(
-        client.tell("close"),
-        "0",
-        "descriptors of the attach that are still open"
-    );
-    let mut other = node.client();
-    other.tell("attach 1");
-    assert_eq!(other.tell("reserve 512"), "refused");
-    assert_eq!(client.tell("release 512"), "ok");
-    assert_eq!(other.tell("reserve 512"), "ok");
 }
 
 #[test]

@@ -11,10 +11,6 @@ const LONGEST: usize = 400;
 const LONGER: &[(&str, &str)] = &[
     ("driver/src/table.rs", "one line per driver function"),
     ("driver/src/nvml_table.rs", "one line per NVML function"),
-    (
-        "src/daemon/tests.rs",
-        "one node under test, and its setting in one place",
-    ),
 ];
 
 /// Names that say nothing.

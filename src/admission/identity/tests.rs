@@ -1,6 +1,7 @@
 //! Whose a process is, by every way the quota file can mean it.
 
 use super::*;
+use crate::admission::launches::Launches;
 use crate::config::Source;
 
 const AUTHORITY: Authority = Authority {
@@ -289,6 +290,7 @@ fn a_launch_claims_its_descendants_and_no_later_process_of_the_same_number() {
             pid: 700,
             start_time: 5,
         },
+        0,
         granted.clone(),
     );
     assert_eq!(placed(&config, &launches, &peer(1003, "carol")), granted);
@@ -301,6 +303,7 @@ fn a_launch_claims_its_descendants_and_no_later_process_of_the_same_number() {
             pid: 700,
             start_time: 6,
         },
+        0,
         granted,
     );
     assert_eq!(placed(&config, &launches, &peer(1003, "carol")).tenant, "default");
@@ -362,7 +365,7 @@ fn launches_inside_launches_end_somewhere() {
             &asked,
             SystemTime::UNIX_EPOCH,
         ) {
-            Ok(place) => launches.add(carol.chain[0], place),
+            Ok(place) => launches.add(carol.chain[0], carol.uid, place),
             Err(failure) => break failure,
         }
         depth += 1;

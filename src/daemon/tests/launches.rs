@@ -1,6 +1,7 @@
 //! Processes that become the head of a tenant's processes.
 
 use super::*;
+use crate::admission::launches::MOST_OF_A_USER;
 
 #[test]
 fn a_launch_places_its_descendants_and_is_gone_with_them() {
@@ -83,6 +84,50 @@ fn a_user_without_authority_gets_a_part_of_what_it_has() {
         node.status().tenants[0].devices[0].memory.cap_bytes == 256 * MIB
     });
     assert_eq!(whole.tell(&format!("reserve {}", 100 * MIB)), "ok");
+}
+
+#[test]
+fn a_user_has_so_many_launches_at_once_and_no_more() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    let mut node = TestNode::start(CAP);
+    open_to_all(&node);
+    let launch = |node: &TestNode, user: u32| {
+        let mut head = node.client();
+        head.tell(&format!("become {user}"));
+        let answer = head.tell(r#"launch {"memory":"1MiB"}"#);
+        (head, answer)
+    };
+    let mut heads = Vec::new();
+    for _ in 0..MOST_OF_A_USER {
+        let (head, answer) = launch(&node, 65534);
+        assert!(answer.starts_with("default default#"), "{answer}");
+        heads.push(head);
+    }
+    let too_many = |node: &TestNode| {
+        let (_head, answer) = launch(node, 65534);
+        assert!(
+            answer.contains("has 128 launches (`stint run`) at once"),
+            "{answer}"
+        );
+        assert!(answer.starts_with("1 "), "{answer}");
+    };
+    too_many(&node);
+    assert_eq!(
+        node.status().tenants.len(),
+        MOST_OF_A_USER + 1,
+        "nothing was left behind"
+    );
+    let (_other, answer) = launch(&node, 65533);
+    assert!(answer.starts_with("default default#"), "another user: {answer}");
+    node.restart(CAP);
+    open_to_all(&node);
+    too_many(&node);
+    heads.pop();
+    let (_head, answer) = launch(&node, 65534);
+    assert!(answer.starts_with("default default#"), "{answer}");
 }
 
 #[test]

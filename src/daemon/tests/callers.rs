@@ -1,0 +1,74 @@
+//! Callers of the admin socket who ask for more than their turn. The loop is driven step by step, without its thread.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use super::*;
+use crate::daemon::core::Core;
+use crate::daemon::sources::FIRST_CONNECTION;
+
+/// A daemon without its thread, in `run_dir`.
+fn core(run_dir: &Path) -> Core {
+    let options = Options {
+        keeping: Keeping::Nowhere,
+        ..options(run_dir, CAP)
+    };
+    let Source::Fixed(inventory) = options.source.clone() else {
+        unreachable!("a fixed list")
+    };
+    let (_stop, told) = UnixStream::pair().unwrap();
+    Core::new(options, inventory, None, Vec::new(), told).unwrap()
+}
+
+fn caller(run_dir: &Path) -> UnixStream {
+    let caller = UnixStream::connect(run_dir.join("stint.sock")).unwrap();
+    caller.set_nonblocking(true).unwrap();
+    caller
+}
+
+const STATUS: &[u8] = b"{\"request\":\"status\"}\n";
+
+#[test]
+fn who_sends_many_requests_at_once_is_answered_in_turn_with_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut core = core(dir.path());
+    let mut eager = caller(dir.path());
+    eager.write_all(&STATUS.repeat(100)).unwrap();
+    core.accept_admins();
+    for round in 1..=3 {
+        core.serve(FIRST_CONNECTION);
+        let mut come = Vec::new();
+        let end = BufReader::new(&eager).read_to_end(&mut come).unwrap_err();
+        assert_eq!(end.kind(), ErrorKind::WouldBlock);
+        assert_eq!(come.lines().count(), 1, "answers in round {round}");
+    }
+}
+
+#[test]
+fn who_reads_no_answers_is_asked_no_more_and_costs_no_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut core = core(dir.path());
+    let mut deaf = caller(dir.path());
+    core.accept_admins();
+    let mut sent = 0;
+    loop {
+        match deaf.write(STATUS) {
+            Ok(length) => sent += length / STATUS.len(),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock, "it is not hung up on either");
+                break;
+            }
+        }
+        core.serve(FIRST_CONNECTION);
+        assert!(sent < 1_000_000, "everything is taken in");
+    }
+    // As soon as it reads, it goes on, and nothing was lost.
+    let mut answers = 0;
+    let mut come = vec![0; 1 << 20];
+    while answers < sent {
+        match deaf.read(&mut come) {
+            Ok(length) => answers += come[..length].iter().filter(|byte| **byte == b'\n').count(),
+            Err(_) => core.serve(FIRST_CONNECTION),
+        }
+    }
+    assert_eq!(answers, sent);
+}
