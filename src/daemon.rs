@@ -8,6 +8,7 @@ mod answer;
 mod callers;
 mod chronicle;
 mod core;
+mod deafness;
 mod drain;
 mod groups;
 mod hear;

@@ -17,7 +17,7 @@ use rustix::net::{SocketFlags, accept_with};
 
 use crate::admission::process::{self, Credentials};
 use crate::exit::{Exit, Failure};
-pub use kept::Kept;
+pub use kept::{Found, Kept};
 use message::{Message, listen, socket_path};
 
 /// Time between two looks whether anybody needs what is held, while no daemon is there.
@@ -51,8 +51,8 @@ pub fn main(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
 
 /// Has the keeper of a run directory leave, and waits for that. There may be none.
 pub fn end(run_dir: &Path) -> io::Result<()> {
-    if let Some((kept, _)) = Kept::find(run_dir)? {
-        kept.end();
+    if let Some(found) = Kept::find(run_dir)? {
+        found.kept.end();
     }
     Ok(())
 }

@@ -6,13 +6,17 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cgroup::Container;
 use rustix::fs::{Mode, OFlags, open};
+use serde::Deserialize;
 use serde_json::Value;
 
-/// A longer file is not read.
-const LONGEST: u64 = 8 << 20;
+/// A longer file is not read: whoever says hello waits for all of them.
+const LONGEST: u64 = 2 << 20;
+/// Containers of which it is known what was read; then all are forgotten.
+const MOST_KNOWN: usize = 1024;
 
 /// Where runtimes keep what they know, below `/`; `ID` stands for the container's.
 const FILES: [(&str, Reader); 8] = [
@@ -47,7 +51,47 @@ const FILES: [(&str, Reader); 8] = [
     ),
 ];
 
-type Reader = fn(&Value, &str, &mut Facts);
+type Reader = fn(&[u8], &str, &mut Facts) -> serde_json::Result<()>;
+
+/// What tells that a file has changed: device, inode, length, and times of its content and of itself.
+type Stamp = [Option<(u64, u64, u64, [i64; 4])>; FILES.len()];
+
+/// What was read of containers, each of which sends many processes: it holds until a file changes.
+#[derive(Debug, Default)]
+pub struct Known(BTreeMap<String, (Stamp, Arc<Facts>)>);
+
+impl Known {
+    /// [`Facts::read`], where that is not known.
+    pub fn read(&mut self, container: &Container, root: &Path, owner: u32) -> Arc<Facts> {
+        let stamp = FILES.map(|(file, _)| {
+            let found = std::fs::symlink_metadata(path(root, file, container)).ok()?;
+            let times = [
+                found.mtime(),
+                found.mtime_nsec(),
+                found.ctime(),
+                found.ctime_nsec(),
+            ];
+            Some((found.dev(), found.ino(), found.len(), times))
+        });
+        if let Some((before, facts)) = self.0.get(&container.id)
+            && *before == stamp
+            && facts.is_of(container)
+        {
+            return facts.clone();
+        }
+        if self.0.len() >= MOST_KNOWN {
+            self.0.clear();
+        }
+        // The stamp is older than what is read: a change in between shows in the next one.
+        let facts = Arc::new(Facts::read(container, root, owner));
+        self.0.insert(container.id.clone(), (stamp, facts.clone()));
+        facts
+    }
+}
+
+fn path(root: &Path, file: &str, container: &Container) -> PathBuf {
+    root.join(file.replace("ID", &container.id))
+}
 
 /// What a container is known by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,14 +126,14 @@ impl Facts {
         let mut refused = None;
         let mut read = false;
         for (file, reader) in FILES {
-            let path = root.join(file.replace("ID", &container.id));
-            match json(&path, owner) {
-                Ok(Some(value)) => {
-                    let before = facts.clone();
-                    reader(&value, &container.id, &mut facts);
-                    read |= facts != before;
-                }
-                Ok(None) => {}
+            let path = path(root, file, container);
+            let before = facts.clone();
+            let told = text(&path, owner).and_then(|text| match text {
+                Some(text) => reader(&text, &container.id, &mut facts).map_err(|error| error.to_string()),
+                None => Ok(()),
+            });
+            match told {
+                Ok(()) => read |= facts != before,
                 Err(why) => refused = Some(format!("{}: {why}", path.display())),
             }
         }
@@ -98,6 +142,14 @@ impl Facts {
             facts.unread = Some(refused.unwrap_or_else(nothing));
         }
         facts
+    }
+
+    /// Whether its group tells the same as when this was read.
+    fn is_of(&self, container: &Container) -> bool {
+        let now = Facts::of(container);
+        now.known
+            .iter()
+            .all(|(key, values)| values.iter().all(|value| self.values(key).contains(value)))
     }
 
     /// The values of a key; empty: not known.
@@ -127,8 +179,8 @@ impl Facts {
     }
 }
 
-/// A JSON file of `owner`'s that nobody else can write. `None`: there is none.
-fn json(path: &PathBuf, owner: u32) -> Result<Option<Value>, String> {
+/// A file of `owner`'s that nobody else can write. `None`: there is none.
+fn text(path: &Path, owner: u32) -> Result<Option<Vec<u8>>, String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match open(path, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -145,31 +197,49 @@ fn json(path: &PathBuf, owner: u32) -> Result<Option<Value>, String> {
     let mut bytes = Vec::new();
     let read = file.take(LONGEST).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| error.to_string())
+    Ok(Some(bytes))
 }
 
-/// Docker's own file.
-fn docker(value: &Value, _: &str, facts: &mut Facts) {
-    if let Some(name) = value["Name"].as_str() {
+/// Docker's own file, of which the rest is passed over unread, as in the others.
+fn docker(text: &[u8], _: &str, facts: &mut Facts) -> serde_json::Result<()> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "PascalCase", default)]
+    struct Docker {
+        name: Value,
+        config: Config,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "PascalCase", default)]
+    struct Config {
+        image: Value,
+        labels: Value,
+    }
+    let Docker { name, config } = serde_json::from_slice(text)?;
+    if let Some(name) = name.as_str() {
         facts.add("name", name.trim_start_matches('/'));
     }
-    facts.add_text("image", &value["Config"]["Image"]);
-    facts.add_labels(&value["Config"]["Labels"]);
-    kubernetes(&value["Config"]["Labels"], facts);
+    facts.add_text("image", &config.image);
+    facts.add_labels(&config.labels);
+    kubernetes(&config.labels, facts);
+    Ok(())
 }
 
 /// The `config.json` of an OCI bundle: what runtimes want to find again is in its annotations.
-fn bundle(value: &Value, _: &str, facts: &mut Facts) {
-    let annotations = &value["annotations"];
-    facts.add_labels(annotations);
-    kubernetes(annotations, facts);
+fn bundle(text: &[u8], _: &str, facts: &mut Facts) -> serde_json::Result<()> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Bundle {
+        annotations: Value,
+    }
+    let Bundle { annotations } = serde_json::from_slice(text)?;
+    facts.add_labels(&annotations);
+    kubernetes(&annotations, facts);
     // CRI-O keeps the labels as JSON in one annotation.
     let labels = annotations["io.kubernetes.cri-o.Labels"].as_str();
     if let Some(labels) = labels.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
         facts.add_labels(&labels);
     }
+    Ok(())
 }
 
 /// What Kubernetes' runtimes call a container's name, pod and namespace.
@@ -190,17 +260,25 @@ fn kubernetes(values: &Value, facts: &mut Facts) {
 }
 
 /// The list that podman's storage keeps of all containers. Labels are in a database of podman's and are not read.
-fn podman(value: &Value, id: &str, facts: &mut Facts) {
-    let all = value.as_array().into_iter().flatten();
-    for one in all.filter(|one| one["id"] == id) {
-        for name in one["names"].as_array().into_iter().flatten() {
+fn podman(text: &[u8], id: &str, facts: &mut Facts) -> serde_json::Result<()> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct One {
+        id: Value,
+        names: Value,
+        metadata: Value,
+    }
+    let all: Vec<One> = serde_json::from_slice(text)?;
+    for one in all.iter().filter(|one| one.id == id) {
+        for name in one.names.as_array().into_iter().flatten() {
             facts.add_text("name", name);
         }
-        let more = one["metadata"].as_str();
+        let more = one.metadata.as_str();
         if let Some(more) = more.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
             facts.add_text("image", &more["image-name"]);
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -300,14 +378,45 @@ mod tests {
         assert!(facts.unread.unwrap().contains("config.v2.json"));
     }
 
+    #[test]
+    fn a_container_is_read_once_until_one_of_its_files_changes() {
+        let root = with(FILES[0].0, r#"{"Name":"/api"}"#);
+        let owner = rustix::process::geteuid().as_raw();
+        let mut known = Known::default();
+        let first = known.read(&container(), root.path(), owner);
+        assert_eq!(first.values("name"), ["api"]);
+        assert!(
+            Arc::ptr_eq(&first, &known.read(&container(), root.path(), owner)),
+            "not read again"
+        );
+        let path = root.path().join(FILES[0].0.replace("ID", ID));
+        fs::write(&path, r#"{"Name":"/ap2"}"#).unwrap();
+        assert_eq!(
+            known.read(&container(), root.path(), owner).values("name"),
+            ["ap2"]
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(
+            known.read(&container(), root.path(), owner).unread.is_some(),
+            "its owner's alone no more"
+        );
+        let pod = Container {
+            pod: Some("web-0".into()),
+            ..container()
+        };
+        assert_eq!(known.read(&pod, root.path(), owner).values("pod"), ["web-0"]);
+        // Whoever makes containers cannot make the daemon read for long.
+        let long = format!(r#"{{"Name":"/api","x":"{}"}}"#, "y".repeat(LONGEST as usize));
+        let facts = read(with(FILES[0].0, &long).path());
+        assert!(facts.unread.unwrap().ends_with("more than 2097152"));
+    }
+
     proptest::proptest! {
         #[test]
         fn any_file_is_taken(text in "(?s).{0,200}", key in "[a-zA-Z.]{0,12}", value in "[ -~]{0,12}") {
             for text in [text, format!(r#"{{"annotations":{{"{key}":1}},"Config":[{key:?}],"{key}":{value:?}}}"#), format!("[{value:?}]")] {
-                if let Ok(parsed) = serde_json::from_str::<Value>(&text) {
-                    for (_, reader) in FILES {
-                        reader(&parsed, ID, &mut Facts::default());
-                    }
+                for (_, reader) in FILES {
+                    let _ = reader(text.as_bytes(), ID, &mut Facts::default());
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Which tenant and account a process belongs to: a decision on what the kernel says of it, never on what it says itself.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::container::Facts;
@@ -36,7 +37,7 @@ pub struct Peer {
 pub struct InContainer {
     /// Short enough for an account's name: twelve digits of the id, or the name where that is the id.
     pub name: String,
-    pub facts: Facts,
+    pub facts: Arc<Facts>,
     /// Of its control group.
     pub directory: Option<PathBuf>,
 }

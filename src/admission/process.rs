@@ -115,10 +115,17 @@ pub fn open(identity: Identity) -> Option<OwnedFd> {
 
 /// The process, its parent, and so on; itself first. A parent that ends meanwhile is replaced by whoever adopts the child.
 pub fn chain(of: Stat) -> Vec<Identity> {
+    chain_in(stat, of)
+}
+
+/// The same, where `stat` tells of processes.
+fn chain_in(stat: impl Fn(u32) -> Option<Stat>, of: Stat) -> Vec<Identity> {
     let mut chain = vec![of.identity];
     let mut child = of;
     while child.parent > 1 && chain.len() < LONGEST_CHAIN {
-        let Some(parent) = stat(child.parent) else {
+        // Nobody is older than its parent: who is has the number of one that has ended.
+        let is_older = |parent: &Stat| parent.identity.start_time <= child.identity.start_time;
+        let Some(parent) = stat(child.parent).filter(is_older) else {
             match stat(child.identity.pid) {
                 Some(again) if again.identity == child.identity && again.parent != child.parent => {
                     child = again;
@@ -295,6 +302,35 @@ mod tests {
         };
         assert!(open(later).is_none(), "another process that had this number");
         assert_eq!(same_namespace(me.identity.pid, "pid"), Some(true));
+    }
+
+    #[test]
+    fn a_number_used_again_is_no_parent() {
+        let of = |pid, start_time, parent| {
+            let text = format!("{pid} (x) S {parent} 7 7 0 -1 0 1 0 0 0 0 0 0 0 20 0 1 0 {start_time} 5 6");
+            parse_stat(pid, &text).unwrap()
+        };
+        let child = of(70, 500, 60);
+        // Its parent has ended, 60 is another's number, and 70 has been adopted by 50.
+        let table = |pid| {
+            [of(60, 900, 1), of(50, 100, 1), of(70, 500, 50)]
+                .into_iter()
+                .find(|one| one.identity.pid == pid)
+        };
+        let pids = |chain: Vec<Identity>| chain.into_iter().map(|one| one.pid).collect::<Vec<_>>();
+        assert_eq!(pids(chain_in(table, child)), [70, 50]);
+        // The adoption is not to be seen yet: the chain ends rather than lead to a stranger.
+        let before = |pid| {
+            [of(60, 900, 1), child]
+                .into_iter()
+                .find(|one| one.identity.pid == pid)
+        };
+        assert_eq!(pids(chain_in(before, child)), [70]);
+        assert_eq!(
+            pids(chain_in(|_| Some(of(60, 500, 1)), child)),
+            [70, 60],
+            "of the same tick"
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Core {
         ))
     }
 
-    /// Drops an account made for a launch once it has neither clients nor a launch, and returns what it took from another.
+    /// Drops an account made for a launch once it has neither clients nor a launch nor anybody who looks at it, and returns what it took from another.
     pub fn settle(&mut self, account: &str) {
         let Some(place) = self.places.get(account) else {
             return;
@@ -66,7 +66,8 @@ impl Core {
             .values()
             .any(|part| part.carved_from.as_deref() == Some(account));
         let remains = !place.passing && self.ledgers.why_closed(account).is_none();
-        if remains || has_parts || self.state.is_active(account) {
+        let is_seen = self.observers.values().any(|seen| seen == account);
+        if remains || has_parts || is_seen || self.state.is_active(account) {
             return;
         }
         self.close(account);

@@ -1,6 +1,7 @@
 //! Hellos: a process asks to become a client. What it is comes from the kernel, where it belongs from `identity.rs`; it gets
 //! a slot and the objects of its account.
 
+use std::os::fd::OwnedFd;
 use std::time::{Instant, SystemTime};
 
 use ledger::Owner;
@@ -33,14 +34,14 @@ struct Denied {
 
 impl Core {
     pub fn accept_attaches(&mut self) {
+        if !self.may_accept() {
+            return;
+        }
         for _ in 0..AT_ONCE {
             let socket = match sockets::accept_attach(&self.attach_listener) {
                 Ok(Some(socket)) => socket,
                 Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "a client cannot be accepted");
-                    return;
-                }
+                Err(error) => return self.deafen(&error),
             };
             let mut attach = Attach::new(socket, Instant::now());
             // A shim says hello at once: most connections never enter the loop.
@@ -133,6 +134,7 @@ impl Core {
                 }),
             },
         );
+        let asked = place.as_ref().ok().map(|place| place.account.clone());
         let seated = place.and_then(|place| {
             let owner = Owner {
                 pid,
@@ -158,6 +160,8 @@ impl Core {
                     reason,
                     message,
                 });
+                // It may have been made for this one.
+                asked.into_iter().for_each(|account| self.settle(&account));
                 attach.reply(hello.protocol, status, &[], &[])
             }
         };
@@ -187,7 +191,7 @@ impl Core {
         image: [u64; 3],
         place: Place,
         user: &str,
-        pidfd: std::os::fd::OwnedFd,
+        pidfd: OwnedFd,
     ) -> Result<(String, Option<ledger::SlotIndex>), Denied> {
         let process = Identity {
             pid: owner.pid,
@@ -221,15 +225,17 @@ impl Core {
             reason: if closed { "predecessor" } else { "guarantee" },
             message: failure.message,
         })?;
-        let account = place.account;
-        if hello.flags & flags::OBSERVER != 0 {
-            return Ok((account, None));
-        }
         let failed = |reason, message| Denied {
             status: Status::Failed,
             reason,
             message,
         };
+        let account = place.account;
+        if hello.flags & flags::OBSERVER != 0 {
+            let unwatched = |error| failed("watch", format!("its end cannot be watched: {error}"));
+            self.observe(process, &account, pidfd).map_err(unwatched)?;
+            return Ok((account, None));
+        }
         let no_slot = |error: EnforceError| Denied {
             status: if matches!(error, EnforceError::NoSlot { .. }) {
                 Status::NoSlot
@@ -269,6 +275,15 @@ impl Core {
             return Err(failed("watch", format!("its end cannot be watched: {error}")));
         }
         Ok((account, Some(slot)))
+    }
+
+    /// Remembers who looks at an account that would go with its last client.
+    fn observe(&mut self, process: Identity, account: &str, pidfd: OwnedFd) -> rustix::io::Result<()> {
+        if self.places.get(account).is_some_and(|place| place.passing) {
+            self.watch(process, pidfd)?;
+            self.observers.insert(process, account.into());
+        }
+        Ok(())
     }
 
     /// The seats of a process: more than one only as long as it is not clear whether it executed another program.

@@ -30,14 +30,14 @@ pub struct Caller {
 
 impl Core {
     pub fn accept_admins(&mut self) {
+        if !self.may_accept() {
+            return;
+        }
         for _ in 0..AT_ONCE {
             let stream = match self.admin_listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
-                Err(error) => {
-                    tracing::warn!(%error, "a caller cannot be accepted");
-                    return;
-                }
+                Err(error) => return self.deafen(&error),
             };
             if let Err(error) = self.accept_admin(stream) {
                 tracing::debug!(%error, "a caller was hung up on");

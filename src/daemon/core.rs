@@ -14,6 +14,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::chronicle::Chronicle;
+use super::deafness::Deafness;
 use super::notify::Notifier;
 use super::parked::Parked;
 use super::record::Record;
@@ -28,6 +29,7 @@ use super::store::Store;
 use super::{CRASH, FOR_GOOD, Options, Sabotage, sockets};
 use crate::admission::admin::Admin;
 use crate::admission::attach::{Attach, PeerIdentity};
+use crate::admission::container::Known;
 use crate::admission::identity::{Authority, Place};
 use crate::admission::launches::Launches;
 use crate::admission::process::Identity;
@@ -84,6 +86,7 @@ pub(super) struct Core {
     pub log: Log,
     pub users: Users,
     pub mounts: cgroup::Mounts,
+    pub containers: Known,
     /// Tells when the control groups of accounts go.
     pub groups: cgroup::Watch,
     /// What was told of placements already.
@@ -93,6 +96,8 @@ pub(super) struct Core {
     /// Those whose names are being looked up.
     pub parked: Vec<Parked>,
     pub launches: Launches,
+    /// Those who read an account made for a launch without being its clients: it stays as long as they do.
+    pub observers: BTreeMap<Identity, String>,
     pub places: BTreeMap<String, Place>,
     pub grants: BTreeMap<String, Vec<Granted>>,
     pub overrides: Overrides,
@@ -111,6 +116,7 @@ pub(super) struct Core {
     pub next_token: u64,
     pub epoll: OwnedFd,
     pub attach_listener: OwnedFd,
+    pub deafness: Deafness,
     pub admin_listener: UnixListener,
     pub bell: Listener,
     pub device: Option<Supervisor>,
@@ -186,10 +192,12 @@ impl Core {
             users: (options.users)().map_err(|error| failed("the names of users", error))?,
             mounts: cgroup::Mounts::read().map_err(|error| failed("/proc/self/mountinfo", error))?,
             groups: cgroup::Watch::new().map_err(|error| failed("inotify", error))?,
+            containers: Known::default(),
             noted: BTreeSet::new(),
             heads: BTreeMap::new(),
             parked: Vec::new(),
             launches: Launches::default(),
+            observers: BTreeMap::new(),
             places: BTreeMap::new(),
             grants: BTreeMap::new(),
             overrides: Overrides::default(),
@@ -206,6 +214,7 @@ impl Core {
             next_token: FIRST_CONNECTION,
             epoll: new_epoll()?,
             attach_listener,
+            deafness: Deafness::default(),
             admin_listener,
             bell: Listener::start().map_err(|error| failed("the listener for doorbells", error))?,
             device,
@@ -242,12 +251,14 @@ impl Core {
                 self.tick(now);
                 next_tick = now + tick;
             }
+            self.hear_again(now);
             let pending = !self.sabotage.reclaim && self.seats.values().any(|seat| seat.going.is_some());
             let nap = if pending {
                 AGAIN
             } else {
                 next_tick.saturating_duration_since(now)
             };
+            let nap = self.deafness.patience(now).map_or(nap, |deaf| deaf.min(nap));
             woken.clear();
             match epoll::wait(
                 &self.epoll,

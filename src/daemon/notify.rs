@@ -18,11 +18,15 @@ pub const OWN_VARIABLES: [&str; 7] = [
     "FDSTORE",
 ];
 
-/// Whether systemd keeps descriptors for us. Since its version 254 it says how many; an earlier one is taken at its word that
-/// the unit has `FileDescriptorStoreMax=`.
-pub fn stores_descriptors() -> bool {
-    std::env::var_os("NOTIFY_SOCKET").is_some()
-        && std::env::var("FDSTORE").map_or(true, |most| most.trim() != "0")
+/// What the unit asks for, `FileDescriptorStoreMax=`.
+const STORED: usize = 16384;
+
+/// How many descriptors systemd keeps for us; more it lets go without a word. Since its version 254 it says how many, an
+/// earlier one is taken to go by our unit. `None`: none.
+pub fn stores_descriptors() -> Option<usize> {
+    std::env::var_os("NOTIFY_SOCKET")?;
+    let most = std::env::var("FDSTORE").map_or(Some(STORED), |most| most.trim().parse().ok());
+    most.filter(|most| *most > 0)
 }
 
 /// The descriptors systemd kept for us, with their names. Works once.
@@ -125,5 +129,14 @@ impl Notifier {
         {
             tracing::warn!(%error, "systemd cannot be told");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_unit_asks_for_as_many_descriptors_as_are_counted_on() {
+        let unit = include_str!("../../packaging/systemd/stintd.service");
+        assert!(unit.contains(&format!("\nFileDescriptorStoreMax={}\n", super::STORED)));
     }
 }

@@ -99,16 +99,16 @@ impl Core {
         Ok(found)
     }
 
-    fn in_container(&self, found: Found<cgroup::Container>) -> InContainer {
+    fn in_container(&mut self, found: Found<cgroup::Container>) -> InContainer {
         let Found { what, group } = found;
         let asks_more = self.config.in_force(SystemTime::now()).any(|(_, tenant)| {
             let mut keys = tenant.matches.iter().flat_map(|one| one.container.keys());
             keys.any(|key| key != "id")
         });
         let facts = if asks_more {
-            Facts::read(&what, Path::new("/"), 0)
+            self.containers.read(&what, Path::new("/"), 0)
         } else {
-            Facts::of(&what)
+            Facts::of(&what).into()
         };
         let is_digits = what.id.len() > SHORT && what.id.bytes().all(|byte| byte.is_ascii_hexdigit());
         InContainer {

@@ -63,6 +63,9 @@ impl Core {
         for seat in self.seats.values_mut().filter(|seat| seat.identity() == identity) {
             seat.going = Some("ended");
         }
+        if let Some(account) = self.observers.remove(&identity) {
+            self.settle(&account);
+        }
         if let Some(place) = self.launches.remove(identity) {
             self.record.remove(Key::Launch(identity));
             self.count_launches(&place.account);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::core::Core;
 use super::record::{Key, RecordError};
+use super::store::StoreError;
 use crate::admission::identity::Place;
 use crate::enforce::Uuid;
 use crate::exit::Failure;
@@ -105,11 +106,21 @@ impl Core {
 
     /// Gives copies of an account's descriptors into keeping.
     pub fn keep(&mut self, account: &str) {
-        if let Err(error) = self.store.put(&self.ledgers.keepsakes(account)) {
-            let what = format!(
-                "account {account}: its descriptors are not kept ({error}): while that is so, a restart would close it to new clients"
-            );
-            self.apply(Event::Fault { what });
+        let Err(error) = self.store.put(&self.ledgers.keepsakes(account)) else {
+            return;
+        };
+        if let StoreError::Full { .. } = error {
+            // Told once: each launch may open an account.
+            self.note(vec![format!(
+                "{error}: accounts beyond would be closed to new clients after a restart until theirs have ended"
+            )]);
+            return;
+        }
+        let what = format!(
+            "account {account}: its descriptors are not kept ({error}): while that is so, a restart would close it to new clients"
+        );
+        self.apply(Event::Fault { what });
+        if self.store.is_a_keepers() {
             self.replace_keeper();
         }
     }

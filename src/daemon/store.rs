@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::notify;
 use super::step::step;
 use crate::enforce::keepsake::Keepsake;
-use crate::keeper::Kept;
+use crate::keeper::{Found, Kept};
 
 /// Where descriptors are to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,10 @@ pub enum Keeping {
 
 #[derive(Debug)]
 enum Place {
-    Systemd,
+    /// It keeps so many.
+    Systemd {
+        most: usize,
+    },
     Keeper(Kept),
     Nowhere,
 }
@@ -44,39 +47,45 @@ pub struct Store {
 
 /// A descriptor that an earlier daemon left.
 pub type Left = (Keepsake, OwnedFd);
+/// The same by its name.
+type Named = Vec<(String, OwnedFd)>;
+
+/// Why descriptors are not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("systemd keeps {most} for this service, as many as it may (`FileDescriptorStoreMax=`)")]
+    Full { most: usize },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
 
 impl Store {
-    /// Opens the store and takes what an earlier daemon left there. The message says what is wrong with it.
-    pub fn open(keeping: Keeping, run_dir: &Path) -> (Store, Vec<Left>, Option<String>) {
+    /// Opens the store and takes what an earlier daemon left there. The messages say what is wrong with it.
+    pub fn open(keeping: Keeping, run_dir: &Path) -> (Store, Vec<Left>, Vec<String>) {
         let mut store = Store {
             keeping,
             run_dir: run_dir.into(),
             place: Place::Nowhere,
             names: BTreeMap::new(),
         };
-        let opened = match keeping {
-            Keeping::Nowhere => Ok(Vec::new()),
-            Keeping::Outside if notify::stores_descriptors() => {
-                store.place = Place::Systemd;
-                notify::stored_descriptors()
+        let mut wrong = Vec::new();
+        let opened = match (keeping, notify::stores_descriptors()) {
+            (Keeping::Nowhere, _) => Ok(Vec::new()),
+            (Keeping::Outside, Some(most)) => {
+                store.place = Place::Systemd { most };
+                notify::stored_descriptors().and_then(|left| store.with_those_of_a_keeper(left, &mut wrong))
             }
             _ => Kept::find(run_dir).and_then(|found| match found {
-                Some((kept, left)) => {
-                    store.place = Place::Keeper(kept);
-                    Ok(left)
-                }
+                Some(found) => Ok(store.found(found, &mut wrong)),
                 None => store.replace().map(|()| Vec::new()),
             }),
         };
-        let (left, mut wrong) = match opened {
-            Ok(left) => (left, None),
-            Err(error) => (
-                Vec::new(),
-                Some(format!(
-                    "descriptors of clients cannot be kept over a restart: {error}"
-                )),
-            ),
-        };
+        let left = opened.unwrap_or_else(|error| {
+            wrong.push(format!(
+                "descriptors of clients cannot be kept over a restart: {error}"
+            ));
+            Vec::new()
+        });
         let mut known = Vec::new();
         for (name, fd) in left {
             match name.parse::<Keepsake>() {
@@ -85,7 +94,7 @@ impl Store {
                     known.push((keepsake, fd));
                 }
                 Err(_) => {
-                    wrong.get_or_insert(format!(
+                    wrong.push(format!(
                         "a kept descriptor `{name}` is none of ours and was let go"
                     ));
                     store.remove(&name);
@@ -95,11 +104,57 @@ impl Store {
         (store, known, wrong)
     }
 
+    /// A keeper that is there is ours from now on.
+    fn found(&mut self, found: Found, wrong: &mut Vec<String>) -> Named {
+        self.place = Place::Keeper(found.kept);
+        self.tell_missing(found.missing, wrong);
+        found.held
+    }
+
+    /// The keeper has them, and they are nobody's to use: a later daemon may get them.
+    fn tell_missing(&mut self, missing: Vec<String>, wrong: &mut Vec<String>) {
+        if let Some(one) = missing.first() {
+            wrong.push(format!(
+                "{} descriptors that the keeper holds did not arrive, `{one}` among them: raise the limit of open files",
+                missing.len()
+            ));
+        }
+        for name in missing {
+            if let Ok(keepsake) = name.parse::<Keepsake>() {
+                self.names.entry(keepsake.number).or_default().push(name);
+            }
+        }
+    }
+
+    /// What systemd kept, and what a keeper does: a daemon that systemd did not start left it there. It is with systemd
+    /// from now on, and the keeper leaves once it has everything.
+    fn with_those_of_a_keeper(&mut self, mut left: Named, wrong: &mut Vec<String>) -> io::Result<Named> {
+        let Some(Found { kept, held, missing }) = Kept::find(&self.run_dir)? else {
+            return Ok(left);
+        };
+        let mut is_whole = missing.is_empty();
+        for (name, fd) in held {
+            if left.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            if let Err(error) = notify::store(&name, fd.as_fd()) {
+                is_whole = false;
+                wrong.push(format!("`{name}` stays with a keeper: {error}"));
+            }
+            left.push((name, fd));
+        }
+        self.tell_missing(missing, wrong);
+        if is_whole {
+            kept.end();
+        }
+        Ok(left)
+    }
+
     /// Readable when the keeper has gone; to be asked for again after [`Store::replace`].
     pub fn socket(&self) -> Option<BorrowedFd<'_>> {
         match &self.place {
             Place::Keeper(kept) => Some(kept.socket()),
-            Place::Systemd | Place::Nowhere => None,
+            Place::Systemd { .. } | Place::Nowhere => None,
         }
     }
 
@@ -114,31 +169,46 @@ impl Store {
         self.names.clear();
         #[cfg(test)]
         if self.keeping == Keeping::Found {
-            let (kept, _) = Kept::find(&self.run_dir)?.ok_or(io::ErrorKind::NotFound)?;
-            self.place = Place::Keeper(kept);
+            let found = Kept::find(&self.run_dir)?.ok_or(io::ErrorKind::NotFound)?;
+            self.place = Place::Keeper(found.kept);
             return Ok(());
         }
         self.place = Place::Keeper(Kept::start(&self.run_dir)?);
         Ok(())
     }
 
-    /// Gives copies of an account's descriptors into keeping.
-    pub fn put(&mut self, keepsakes: &[(Keepsake, BorrowedFd<'_>)]) -> io::Result<()> {
-        for (keepsake, fd) in keepsakes {
-            let name = keepsake.to_string();
-            let names = self.names.entry(keepsake.number).or_default();
-            if names.contains(&name) {
-                continue;
-            }
+    /// Whether a new keeper may mend what is wrong.
+    pub fn is_a_keepers(&self) -> bool {
+        !matches!(self.place, Place::Systemd { .. })
+    }
+
+    /// Gives copies of an account's descriptors into keeping: all that are not there yet, or none where that would be too many.
+    pub fn put(&mut self, keepsakes: &[(Keepsake, BorrowedFd<'_>)]) -> Result<(), StoreError> {
+        let is_kept = |keepsake: &Keepsake, name: &String| {
+            let names = self.names.get(&keepsake.number);
+            names.is_some_and(|names| names.contains(name))
+        };
+        let fresh: Vec<_> = keepsakes
+            .iter()
+            .map(|(keepsake, fd)| (keepsake, keepsake.to_string(), fd))
+            .filter(|(keepsake, name, _)| !is_kept(keepsake, name))
+            .collect();
+        let kept: usize = self.names.values().map(Vec::len).sum();
+        if let Place::Systemd { most } = self.place
+            && kept + fresh.len() > most
+        {
+            return Err(StoreError::Full { most });
+        }
+        for (keepsake, name, fd) in fresh {
             step("store: put");
             match &mut self.place {
-                Place::Systemd => notify::store(&name, fd.as_fd())?,
+                Place::Systemd { .. } => notify::store(&name, fd.as_fd())?,
                 Place::Keeper(kept) => kept.put(&name, fd.as_fd())?,
                 Place::Nowhere if self.keeping == Keeping::Nowhere => {}
-                Place::Nowhere => return Err(io::ErrorKind::NotConnected.into()),
+                Place::Nowhere => return Err(io::Error::from(io::ErrorKind::NotConnected).into()),
             }
             step("store: put done");
-            names.push(name);
+            self.names.entry(keepsake.number).or_default().push(name);
         }
         Ok(())
     }
@@ -153,13 +223,17 @@ impl Store {
 
     fn remove(&mut self, name: &str) {
         let removed = match &mut self.place {
-            Place::Systemd => notify::unstore(name),
+            Place::Systemd { .. } => notify::unstore(name),
             Place::Keeper(kept) => kept.remove(name),
             Place::Nowhere => Ok(()),
         };
         if let Err(error) = removed {
             // It stays until the next daemon finds that nobody needs it.
             tracing::debug!(%error, name, "a kept descriptor cannot be let go");
+            if self.is_a_keepers() {
+                // Waited for once: it is replaced at the next tick.
+                self.place = Place::Nowhere;
+            }
         }
     }
 
@@ -170,3 +244,6 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

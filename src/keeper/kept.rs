@@ -27,9 +27,19 @@ pub struct Kept {
     child: Option<Child>,
 }
 
+/// A keeper that was there.
+#[derive(Debug)]
+pub struct Found {
+    pub kept: Kept,
+    /// What it holds.
+    pub held: Named,
+    /// Names of what it holds that did not arrive: we may have no more descriptors open.
+    pub missing: Vec<String>,
+}
+
 impl Kept {
     /// The keeper of a run directory and what it holds; `None`: there is none.
-    pub fn find(run_dir: &Path) -> io::Result<Option<(Kept, Named)>> {
+    pub fn find(run_dir: &Path) -> io::Result<Option<Found>> {
         let path = socket_path(run_dir);
         let Ok(socket) = reach(&path) else {
             return Ok(None);
@@ -39,11 +49,15 @@ impl Kept {
         }
         send(&socket, &Message::Take, None)?;
         let deadline = Instant::now() + HANDING_OVER;
-        let mut held = Vec::new();
+        let (mut held, mut missing) = (Vec::new(), Vec::new());
         loop {
             match receive(&socket)? {
                 Some((Message::Held(name), Some(fd))) => held.push((name, fd)),
-                Some((Message::All, _)) => return Ok(Some((Kept { socket, child: None }, held))),
+                Some((Message::Held(name), None)) => missing.push(name),
+                Some((Message::All, _)) => {
+                    let kept = Kept { socket, child: None };
+                    return Ok(Some(Found { kept, held, missing }));
+                }
                 Some(_) => {}
                 None => wait(&socket, PollFlags::IN, deadline)?,
             }

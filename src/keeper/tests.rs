@@ -29,7 +29,7 @@ fn what_one_daemon_brought_the_next_one_gets() {
     let keeper = keeper(dir.path());
     let (first, _first) = object();
     let (second, _second) = object();
-    let (kept, held) = Kept::find(dir.path()).unwrap().unwrap();
+    let Found { kept, held, .. } = Kept::find(dir.path()).unwrap().unwrap();
     assert!(held.is_empty());
     kept.put("one", first.as_fd()).unwrap();
     kept.put("two", second.as_fd()).unwrap();
@@ -37,7 +37,7 @@ fn what_one_daemon_brought_the_next_one_gets() {
     kept.put("three", second.as_fd()).unwrap();
     kept.remove("three").unwrap();
     drop(kept);
-    let (kept, held) = Kept::find(dir.path()).unwrap().unwrap();
+    let Found { kept, held, .. } = Kept::find(dir.path()).unwrap().unwrap();
     let held: Vec<(String, u64)> = held.into_iter().map(|(name, fd)| (name, inode(fd))).collect();
     assert_eq!(
         held,
@@ -53,7 +53,7 @@ fn what_one_daemon_brought_the_next_one_gets() {
 fn a_keeper_whom_nobody_needs_leaves() {
     let dir = tempfile::tempdir().unwrap();
     let thread = keeper(dir.path());
-    let (kept, _) = Kept::find(dir.path()).unwrap().unwrap();
+    let Found { kept, .. } = Kept::find(dir.path()).unwrap().unwrap();
     // Mapped by this process alone, which is the keeper's own.
     let (fd, _mapping) = object();
     kept.put("one", fd.as_fd()).unwrap();
@@ -66,7 +66,7 @@ fn there_is_one_keeper_for_a_run_directory() {
     let dir = tempfile::tempdir().unwrap();
     let thread = keeper(dir.path());
     assert!(serve(dir.path(), None).is_err());
-    Kept::find(dir.path()).unwrap().unwrap().0.end();
+    Kept::find(dir.path()).unwrap().unwrap().kept.end();
     thread.join().unwrap().unwrap();
 }
 
@@ -87,4 +87,25 @@ fn a_daemon_at_the_door_ends_a_look_at_all_processes() {
     assert!(!keeper.is_needed(), "nobody maps it, and nobody asks");
     let _daemon = message::reach(&keeper.path).unwrap();
     assert!(keeper.is_needed(), "somebody is about to ask");
+}
+
+#[test]
+fn a_descriptor_that_does_not_arrive_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = listen(&socket_path(dir.path())).unwrap();
+    let path = dir.path().to_path_buf();
+    let asks = std::thread::spawn(move || Kept::find(&path).unwrap().unwrap());
+    let daemon = loop {
+        match accept_with(&listener, SocketFlags::CLOEXEC) {
+            Ok(daemon) => break daemon,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    // As the kernel delivers it to somebody who may have no more descriptors open.
+    let (fd, _object) = object();
+    message::send(&daemon, &Message::Held("one".into()), Some(fd.as_fd())).unwrap();
+    message::send(&daemon, &Message::Held("two".into()), None).unwrap();
+    message::send(&daemon, &Message::All, None).unwrap();
+    let Found { held, missing, .. } = asks.join().unwrap();
+    assert_eq!((held.len(), missing), (1, vec!["two".to_string()]));
 }

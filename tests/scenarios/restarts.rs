@@ -271,6 +271,9 @@ fn a_command_makes_no_node_of_its_own_in_the_place_of_one_whose_daemon_is_away()
     assert_eq!(run(&mut in_vain).code, 0);
 }
 
+/// One account for all.
+const ONE_CAP: &str = "[defaults]\nper = \"tenant\"\nmemory = \"1GiB\"\n";
+
 /// What systemd is to a daemon: a socket it tells things, and a store for descriptors.
 struct ServiceManager {
     socket: UnixDatagram,
@@ -293,8 +296,7 @@ impl ServiceManager {
     /// Starts the daemon of `node` with what is stored, as systemd does: from descriptor 3 on.
     fn start(&self, node: &Node) -> outcome::Running {
         let config = node.directory().join("stint.toml");
-        std::fs::write(&config, "[defaults]\nper = \"tenant\"\nmemory = \"1GiB\"\n")
-            .expect("a quota file can be written");
+        std::fs::write(&config, ONE_CAP).expect("a quota file can be written");
         let mut script = String::new();
         for (number, fd) in (3..).zip(self.stored.values()) {
             script += &format!(
@@ -405,4 +407,28 @@ fn systemd_keeps_the_descriptors_and_hears_how_the_daemon_is() {
     signal("-HUP", daemon.pid());
     systemd.hear("RELOADING=1");
     systemd.hear("READY=1");
+}
+
+#[test]
+fn what_a_keeper_holds_goes_over_to_systemd() {
+    if !rustix::process::geteuid().is_root() {
+        return skip(
+            "descriptors that go over to systemd",
+            "only root can open another process's descriptors",
+        );
+    }
+    let mut node = Node::start(Setup::quota(ONE_CAP));
+    let mut old = client(&node);
+    assert_eq!(old.error(&format!("alloc {}", 512 * MIB)), 0);
+    node.kill_daemon();
+    assert!(keeper(&node).is_some());
+    let mut systemd = ServiceManager::new(node.directory());
+    let _daemon = systemd.start(&node);
+    systemd.hear("READY=1");
+    assert_eq!(systemd.stored.len(), 2, "{:?}", systemd.stored);
+    let (truth, ledger) = truth_and_ledger(&node);
+    assert_eq!((&truth, ledger.len()), (&ledger, 1));
+    let mut fresh = client(&node);
+    assert_eq!(fresh.error(&format!("alloc {}", 512 * MIB)), OUT_OF_MEMORY);
+    until("the keeper has left", || keeper(&node).is_none().then_some(()));
 }

@@ -57,7 +57,7 @@ fn in_container(peer: Peer, id: &str) -> Peer {
     };
     let container = InContainer {
         name: id.chars().take(12).collect(),
-        facts: Facts::of(&container),
+        facts: Facts::of(&container).into(),
         directory: Some(format!("/sys/fs/cgroup/docker/{id}").into()),
     };
     Peer {
@@ -247,7 +247,7 @@ fn a_container_whose_label_cannot_be_known_does_not_match_and_somebody_is_told()
     let other = verdict(&who);
     assert!(other.notes.is_empty(), "it has no such label: {other:?}");
     if let Some(container) = &mut who.container {
-        container.facts.unread = Some("permission denied".into());
+        Arc::make_mut(&mut container.facts).unread = Some("permission denied".into());
     }
     let unknown = verdict(&who);
     assert!(matches!(&unknown.belongs, Belongs::To(place) if place.tenant == "default"));

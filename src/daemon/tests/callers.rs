@@ -3,6 +3,9 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use super::*;
+use crate::admission::identity::Place;
+use crate::admission::process;
+use crate::config::MemoryRule;
 use crate::daemon::core::Core;
 use crate::daemon::sources::FIRST_CONNECTION;
 
@@ -71,4 +74,41 @@ fn who_reads_no_answers_is_asked_no_more_and_costs_no_memory() {
         }
     }
     assert_eq!(answers, sent);
+}
+
+#[test]
+fn an_account_goes_with_the_last_who_looks_at_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut core = core(dir.path());
+    // All that descends from this process belongs to an account made for it, and nobody is its client.
+    let lab = Place {
+        tenant: "lab".into(),
+        account: "lab".into(),
+        memory: MemoryRule::ALL,
+        asked: false,
+        carved_from: None,
+        passing: true,
+        lives_in: None,
+    };
+    let me = process::stat(std::process::id()).unwrap().identity;
+    core.launches.add(me, 0, lab);
+    let mut observers = [
+        client::Process::start(dir.path()),
+        client::Process::start(dir.path()),
+    ];
+    for observer in &mut observers {
+        observer.begin("observe 1");
+        let pid = observer.pid();
+        until("it is admitted", || {
+            core.accept_attaches();
+            core.observers.keys().any(|process| process.pid == pid)
+        });
+        assert!(observer.answer().starts_with("Admitted"));
+    }
+    for (observer, remains) in observers.into_iter().zip([true, false]) {
+        assert!(core.places.contains_key("lab"));
+        observer.kill();
+        core.reap();
+        assert_eq!(core.places.contains_key("lab"), remains);
+    }
 }

@@ -122,3 +122,34 @@ fn descriptors_sent_along_are_not_kept() {
     });
     assert_eq!(kept.count(), 1, "ours, and none that the daemon kept");
 }
+
+#[test]
+fn a_daemon_without_a_descriptor_left_waits_for_one_and_says_so_once() {
+    let dir = tempfile::tempdir().unwrap();
+    keeper(dir.path());
+    std::fs::write(dir.path().join("stint.toml"), CAP).unwrap();
+    let mut daemon = super::steps::daemon(dir.path());
+    assert_eq!(daemon.tell("start 0"), "ok");
+    assert_eq!(daemon.tell("limit 64"), "ok");
+    let mut tries = || daemon.tell("steps").parse::<u32>().unwrap();
+    let (before, begin) = (tries(), Instant::now());
+    // They say nothing: each is a descriptor and nothing else.
+    let silent: Vec<_> = (0..60).map(|_| connect(dir.path())).collect();
+    until("it has tried again", || tries() >= before + 3);
+    let tried = tries() - before;
+    let most = 2 + begin.elapsed().as_millis() / crate::daemon::deafness::PAUSE.as_millis();
+    assert!(
+        u128::from(tried) <= 2 * most,
+        "{tried} times, of which {most} were due: it does nothing else"
+    );
+    drop(silent);
+    let mut client = Process::start(dir.path());
+    assert!(client.tell("attach 1").starts_with("Admitted"));
+    let events = Connection::open(dir.path()).unwrap().events(false).unwrap();
+    let told = events.map(Result::unwrap).filter(|event| {
+        let text = event.detail.values().filter_map(|value| value.as_str());
+        text.into_iter()
+            .any(|text| text.starts_with("no connection can be taken"))
+    });
+    assert_eq!(told.count(), 1);
+}

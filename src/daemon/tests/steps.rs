@@ -10,7 +10,7 @@ use crate::daemon::step::counted;
 const VARIABLE: &str = "STINT_TEST_DAEMON_OF";
 const TEST: &str = "daemon::tests::steps::this_process_is_a_daemon";
 
-fn daemon(run_dir: &Path) -> Process {
+pub fn daemon(run_dir: &Path) -> Process {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", TEST, "--nocapture", "--test-threads=1"])
@@ -37,6 +37,12 @@ fn this_process_is_a_daemon() {
                     ..options(&run_dir, CAP)
                 };
                 running = Some(Daemon::start(options).unwrap());
+                println!("@ok");
+            }
+            Some(("limit", most)) => {
+                use rustix::process::{Resource, Rlimit, setrlimit};
+                let (current, maximum) = (most.parse().ok(), most.parse().ok());
+                setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
                 println!("@ok");
             }
             _ => println!("@{}", counted::done()),
