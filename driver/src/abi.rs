@@ -8,8 +8,10 @@
 #![allow(non_camel_case_types, non_snake_case, missing_docs)]
 
 mod array;
+mod graph;
 
 pub use array::*;
+pub use graph::*;
 
 pub use core::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
 
@@ -88,13 +90,7 @@ opaque! {
     CUDA_EXT_SEM_SIGNAL_NODE_PARAMS 24 8;
     CUDA_EXT_SEM_WAIT_NODE_PARAMS 24 8;
     CUDA_FABRIC_COPY_BATCH_OP 64 8;
-    CUDA_GRAPH_INSTANTIATE_PARAMS 32 8;
-    CUDA_HOST_NODE_PARAMS 16 8;
-    CUDA_KERNEL_NODE_PARAMS 72 8;
-    CUDA_KERNEL_NODE_PARAMS_v1 56 8;
     CUDA_MEMCPY3D_BATCH_OP 112 8;
-    CUDA_MEMSET_NODE_PARAMS 40 8;
-    CUDA_MEM_ALLOC_NODE_PARAMS 120 8;
     CUDA_RESOURCE_DESC 144 8;
     CUDA_RESOURCE_VIEW_DESC 112 8;
     CUDA_TEXTURE_DESC 104 4;
@@ -106,9 +102,6 @@ opaque! {
     CUcliqueInfo 8 4;
     CUdevResource 144 8;
     CUexecAffinityParam 8 4;
-    CUgraphEdgeData 8 1;
-    CUgraphExecUpdateResultInfo 24 8;
-    CUgraphNodeParams 256 8;
     CUkernelNodeAttrValue 64 8;
     CUlogicalEndpointProp 24 8;
     CUmemDecompressParams 64 8;
@@ -356,12 +349,22 @@ sizes! {
     CUarrayMapInfo 96;
     CUDA_ARRAY_DESCRIPTOR 24;
     CUDA_ARRAY_MEMORY_REQUIREMENTS 32;
+    CUDA_GRAPH_INSTANTIATE_PARAMS 32;
+    CUDA_HOST_NODE_PARAMS 16;
+    CUDA_KERNEL_NODE_PARAMS 72;
+    CUDA_KERNEL_NODE_PARAMS_v1 56;
     CUDA_LAUNCH_PARAMS 56;
     CUDA_MEMCPY2D 128;
     CUDA_MEMCPY3D 200;
     CUDA_MEMCPY3D_PEER 200;
+    CUDA_MEMCPY_NODE_PARAMS 216;
+    CUDA_MEMSET_NODE_PARAMS 40;
+    CUDA_MEM_ALLOC_NODE_PARAMS 120;
     CUctxCreateParams 24;
     CUdevprop 56;
+    CUgraphEdgeData 8;
+    CUgraphExecUpdateResultInfo 24;
+    CUgraphNodeParams 256;
     CUipcEventHandle 64;
     CUipcMemHandle 64;
     CUlaunchConfig 56;

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::current::current;
 use super::edge::{needed, put, put_optional};
 use super::heap::{SMALL, shown};
-use super::{Sim, space};
+use super::{Sim, capture, space};
 use crate::client::{Client, Cost};
 use driver::prelude::*;
 use std::sync::{Arc, PoisonError};
@@ -92,6 +92,7 @@ impl Sim {
     pub(super) fn cuMemAlloc_v2(_: StreamApi, dptr: *mut CUdeviceptr, bytesize: usize) -> CuResult {
         let (node, context) = current()?;
         needed(dptr)?;
+        capture::unsafe_call()?;
         let bytes = bytesize as u64;
         put(
             dptr,
@@ -109,6 +110,7 @@ impl Sim {
     ) -> CuResult {
         let (node, context) = current()?;
         needed(dptr)?;
+        capture::unsafe_call()?;
         needed(pPitch)?;
         if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
             return Err(CudaError::INVALID_VALUE);
@@ -132,6 +134,7 @@ impl Sim {
     ) -> CuResult {
         let (node, context) = current()?;
         needed(dptr)?;
+        capture::unsafe_call()?;
         let bytes = bytesize as u64;
         if bytes == 0 || !matches!(flags, 1 | 2) {
             return Err(CudaError::INVALID_VALUE);

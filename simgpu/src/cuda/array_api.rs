@@ -2,7 +2,6 @@
 //!
 //! Next file of the walk: `array_copy.rs`.
 
-use super::Sim;
 use super::array::{self, Store};
 use super::array_form::{ARRAY_UNIT, Form};
 use super::copy::{Return, act};
@@ -11,6 +10,7 @@ use super::edge::{element, get as read, needed, put};
 use super::node::node;
 use super::physical;
 use super::stream::entry;
+use super::{Sim, capture};
 use driver::prelude::*;
 use std::sync::PoisonError;
 
@@ -122,6 +122,7 @@ impl Sim {
     ) -> CuResult {
         let (_, context) = current()?;
         needed(pHandle)?;
+        capture::unsafe_call()?;
         put(pHandle, array::create(context, &read(pAllocateArray)?)?)
     }
 
@@ -132,6 +133,7 @@ impl Sim {
     ) -> CuResult {
         let (_, context) = current()?;
         needed(pHandle)?;
+        capture::unsafe_call()?;
         put(pHandle, array::create(context, &widened(read(pAllocateArray)?))?)
     }
 
@@ -162,6 +164,7 @@ impl Sim {
 
     pub(super) fn cuArrayDestroy(_: StreamApi, hArray: CUarray) -> CuResult {
         current()?;
+        capture::unsafe_call()?;
         array::destroy(hArray)
     }
 
@@ -194,6 +197,7 @@ impl Sim {
     ) -> CuResult {
         let (_, context) = current()?;
         needed(pHandle)?;
+        capture::unsafe_call()?;
         let descriptor = read(pMipmappedArrayDesc)?;
         put(
             pHandle,
@@ -203,6 +207,7 @@ impl Sim {
 
     pub(super) fn cuMipmappedArrayDestroy(_: StreamApi, hMipmappedArray: CUmipmappedArray) -> CuResult {
         current()?;
+        capture::unsafe_call()?;
         array::destroy_mipmapped(hMipmappedArray)
     }
 
@@ -252,7 +257,7 @@ impl Sim {
         count: c_uint,
         hStream: CUstream,
     ) -> CuResult {
-        entry(api, hStream)?;
+        capture::refuse_all(entry(api, hStream)?.1)?;
         needed(mapInfoList)?;
         for index in 0..count as usize {
             map(api, element(mapInfoList, index)?, hStream)?;

@@ -3,6 +3,7 @@
 //! Next file of the walk: `vram.rs`.
 
 use super::context::Context;
+use super::graph::memory::Allocation;
 use super::node::{self, Device, next_id};
 use super::physical::Physical;
 use super::pool::Pool;
@@ -37,6 +38,8 @@ pub enum Kind {
     /// `cuIpcOpenMemHandle`: the descriptor holds the range; the block lies `inner` bytes behind the
     /// beginning of what is mapped.
     Imported { _held: OwnedFd, mapped: (u64, u64) },
+    /// An allocation node of a graph.
+    Graph(Arc<Allocation>),
 }
 
 /// Who may access: a device ordinal, or the host.
@@ -115,6 +118,7 @@ impl Block {
                 let access = access.lock().unwrap_or_else(PoisonError::into_inner);
                 access.iter().any(|&(_, flags)| flags != 0)
             }
+            Kind::Graph(allocation) => allocation.is_mapped(),
             _ => true,
         }
     }
@@ -194,7 +198,7 @@ pub fn release(block: &Block) {
         }
         Kind::Imported { mapped, .. } => space::unmap(mapped.0, mapped.1),
         Kind::Host(_) => space::unmap(block.base, block.size),
-        Kind::Registered(_) | Kind::Mapping { .. } | Kind::Async(_) => {}
+        Kind::Registered(_) | Kind::Mapping { .. } | Kind::Async(_) | Kind::Graph(_) => {}
     }
 }
 

@@ -316,6 +316,7 @@ impl Sim {
 }
 
 fn synchronize(context: &'static Context) -> CuResult {
+    super::capture::context_is_waited_for(context)?;
     let client = context.client();
     client.synchronize_context(context.device.index, context.number(), context.wait())?;
     super::free::observed(context);

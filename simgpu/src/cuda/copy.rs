@@ -6,8 +6,10 @@
 use super::Sim;
 use super::array::{Array, array};
 use super::block::{self, Block};
+use super::capture::{self, Capturing};
 use super::context::{Context, context};
 use super::edge::{element, needed, put_optional};
+use super::graph::work::{Given, Work};
 use super::host_function::enqueue;
 use super::node::Node;
 use super::order::{before, submit};
@@ -150,6 +152,10 @@ pub fn copy(
     if bytes == 0 {
         return Ok(());
     }
+    if let Some(capturing) = capturing(stream, returns)? {
+        let copy = as_node(to, from, bytes);
+        return capturing.add(Work::Copy(Given(copy), stream.context()));
+    }
     let (to, from) = (to.find(bytes as u64)?, from.find(bytes as u64)?);
     let (path, engine) = path(to.device, from.device);
     take_time(node, stream, path, engine, bytes as u64)?;
@@ -157,6 +163,55 @@ pub fn copy(
         let (to, from) = (to, from); // whole, with the arrays they keep
         move_bytes(to.address, from.address, bytes);
     })
+}
+
+/// The capture that takes a copy; none takes one that the program waits for.
+pub fn capturing(stream: &'static Stream, returns: Return) -> Result<Option<Capturing>, CudaError> {
+    match capture::of(stream)? {
+        Some(_) if returns == Complete => Err(capture::refuse(stream)),
+        other => Ok(other),
+    }
+}
+
+/// As the parameters of a node: one row.
+fn as_node(to: Side, from: Side, bytes: usize) -> CUDA_MEMCPY3D {
+    type Named = (u32, u64, u64, CUarray, usize);
+    let named = |side: Side| -> Named {
+        match side {
+            Side::Device(address) => (CU_MEMORYTYPE_DEVICE, 0, address, null_mut(), 0),
+            Side::Host(address) => (CU_MEMORYTYPE_HOST, address, 0, null_mut(), 0),
+            Side::Any(address) => (CU_MEMORYTYPE_UNIFIED, 0, address, null_mut(), 0),
+            Side::Array(array, offset) => (CU_MEMORYTYPE_ARRAY, 0, 0, array, offset),
+        }
+    };
+    let (to, from) = (named(to), named(from));
+    CUDA_MEMCPY3D {
+        srcXInBytes: from.4,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: from.0,
+        srcHost: from.1 as *const c_void,
+        srcDevice: from.2,
+        srcArray: from.3,
+        reserved0: null_mut(),
+        srcPitch: 0,
+        srcHeight: 0,
+        dstXInBytes: to.4,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: to.0,
+        dstHost: to.1 as *mut c_void,
+        dstDevice: to.2,
+        dstArray: to.3,
+        reserved1: null_mut(),
+        dstPitch: 0,
+        dstHeight: 0,
+        WidthInBytes: bytes,
+        Height: 1,
+        Depth: 1,
+    }
 }
 
 /// Moves bytes between ranges that were looked up, or are the program's.

@@ -5,14 +5,14 @@ use super::context::{Context, context};
 use super::current::current;
 use super::edge::{needed, put};
 use super::ipc_event::Shared;
-use super::node::node;
+use super::node::{Node, node};
 use super::order::{before, submit};
 use super::stream::{Stream, entry};
-use super::{Sim, free};
+use super::{Sim, capture, free};
 use crate::client::{Cost, EventId, Wait};
 use driver::prelude::*;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 const BLOCKING_SYNC: u32 = 1;
 const DISABLE_TIMING: u32 = 2;
@@ -24,6 +24,8 @@ pub struct Event {
     context: AtomicPtr<Context>,
     flags: AtomicU32,
     recorded: AtomicBool,
+    /// The capture it was last recorded in (`capture/events.rs`); 0: none.
+    pub captured: AtomicU64,
     /// What an interprocess event shares; null for the others.
     shared: AtomicPtr<Shared>,
 }
@@ -94,6 +96,7 @@ pub fn create(
             .store((&raw const *context).cast_mut(), Ordering::Relaxed);
         event.flags.store(flags, Ordering::Relaxed);
         event.recorded.store(false, Ordering::Relaxed);
+        event.captured.store(0, Ordering::Relaxed);
         let shared = shared.map_or(null_mut(), |shared| (&raw const *shared).cast_mut());
         event.shared.store(shared, Ordering::Release);
     });
@@ -121,7 +124,18 @@ pub fn drop_all_of(context: &'static Context) {
     }
 }
 
-fn record(event: &'static Event, stream: &'static Stream) -> CuResult {
+/// The stream comes after the event's latest record.
+pub fn follow(node: &'static Node, stream: &'static Stream, event: &'static Event) -> CuResult {
+    if event.wait_for_others()? {
+        return Ok(());
+    }
+    submit(node, stream, |on_node| {
+        node.client.wait_event(on_node, event.on_node())
+    })
+}
+
+/// The event stands for what the stream was given so far.
+pub fn record(event: &'static Event, stream: &'static Stream) -> CuResult {
     let node = node()?;
     let _cost = node.client.spend(Cost::Record);
     if !std::ptr::eq(stream.context(), event.context()) {
@@ -129,6 +143,7 @@ fn record(event: &'static Event, stream: &'static Stream) -> CuResult {
     }
     before(stream)?;
     node.client.record(event.on_node(), stream.on_node())?;
+    event.captured.store(0, Ordering::Release);
     event.recorded.store(true, Ordering::Relaxed);
     match event.shared() {
         Some(shared) => shared.record(node, stream),
@@ -141,6 +156,8 @@ fn elapsed(milliseconds: *mut f32, start: CUevent, end: CUevent) -> CuResult {
     let node = node()?;
     needed(milliseconds)?;
     let (start, end) = (get(start)?, get(end)?);
+    capture::unobservable(start)?;
+    capture::unobservable(end)?;
     if (start.flags() | end.flags()) & DISABLE_TIMING != 0 {
         return Err(CudaError::INVALID_HANDLE);
     }
@@ -187,12 +204,20 @@ impl Sim {
         if flags > 1 {
             return Err(CudaError::INVALID_VALUE);
         }
-        record(get(hEvent)?, stream)
+        let event = get(hEvent)?;
+        if !std::ptr::eq(stream.context(), event.context()) {
+            return Err(CudaError::INVALID_HANDLE);
+        }
+        if capture::note_record(event, stream, flags)? {
+            return Ok(());
+        }
+        record(event, stream)
     }
 
     pub(super) fn cuEventQuery(_: StreamApi, hEvent: CUevent) -> CuResult {
         let node = node()?;
         let event = get(hEvent)?;
+        capture::unobservable(event)?;
         let _cost = node.client.spend(Cost::Query);
         let done = match event.shared() {
             Some(shared) => shared.is_done(),
@@ -204,6 +229,7 @@ impl Sim {
     pub(super) fn cuEventSynchronize(_: StreamApi, hEvent: CUevent) -> CuResult {
         let node = node()?;
         let event = get(hEvent)?;
+        capture::unobservable(event)?;
         if !event.wait_for_others()? {
             node.client.event_synchronize(event.on_node(), event.wait())?;
         }
@@ -238,6 +264,7 @@ impl Sim {
             context(hCtx)?
         };
         let event = get(hEvent)?;
+        capture::context_is_waited_for(context)?;
         let marker = super::stream::create(context, super::stream::NON_BLOCKING, 0)?;
         let recorded = super::stream::all_of(context)
             .filter(|stream| !std::ptr::eq(*stream, marker))
@@ -256,6 +283,7 @@ impl Sim {
             context(hCtx)?
         };
         let event = get(hEvent)?;
+        capture::context_is_waited_for(context)?;
         if event.wait_for_others()? {
             return Ok(());
         }

@@ -3,8 +3,9 @@
 use super::block::{self, Block, Kind};
 use super::context::Context;
 use super::current::current;
+use super::graph::memory;
 use super::stream::{Stream, entry};
-use super::{Sim, pool};
+use super::{Sim, capture, pool};
 use crate::client::Cost;
 use driver::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +56,11 @@ impl Sim {
         if dptr == 0 {
             return Ok(());
         }
+        capture::unsafe_call()?;
         let _cost = node.client.spend(Cost::Free);
+        if memory::is_graph(dptr) {
+            return memory::free(dptr, false);
+        }
         let block = block::remove(dptr, is_freeable)?;
         if let Kind::Async(pool) = &block.kind {
             pool.give(&block, None);
@@ -77,7 +82,13 @@ impl Sim {
         if dptr == 0 {
             return Err(CudaError::INVALID_VALUE);
         }
+        if let Some(capturing) = capture::of(stream)? {
+            return capturing.add_free(dptr);
+        }
         let _cost = node.client.spend(Cost::Free);
+        if memory::is_graph(dptr) {
+            return memory::free(dptr, false);
+        }
         let block = block::remove(dptr, is_freeable)?;
         match &block.kind {
             Kind::Async(pool) => pool.give(&block, Some(stream)),

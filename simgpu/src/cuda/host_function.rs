@@ -5,6 +5,7 @@ use super::edge::needed;
 use super::node::Node;
 use super::order::submit;
 use super::stream::{Stream, entry};
+use super::{capture, graph};
 use driver::prelude::*;
 use std::sync::atomic::Ordering;
 
@@ -42,6 +43,25 @@ pub fn enqueue(
     submitted
 }
 
+/// Calls the program's function in the order of the stream.
+pub fn perform(
+    node: &'static Node,
+    stream: &'static Stream,
+    host: graph::work::Given<CUDA_HOST_NODE_PARAMS>,
+) -> CuResult {
+    enqueue(node, stream, move || {
+        let host = host;
+        if stream.context().intact().is_err() {
+            // Not called after an error of the context.
+            return;
+        }
+        // SAFETY: the program says this is a function of this type.
+        let function = unsafe { std::mem::transmute::<*mut c_void, HostFunction>(host.0.function) };
+        // SAFETY: called as often as the program asks, with what came with it.
+        unsafe { function(host.0.userData) };
+    })
+}
+
 impl Sim {
     pub(super) fn cuLaunchHostFunc(
         api: StreamApi,
@@ -51,22 +71,14 @@ impl Sim {
     ) -> CuResult {
         let (node, stream) = entry(api, hStream)?;
         needed(function)?;
-        let given = Given {
+        let host = graph::work::Given(CUDA_HOST_NODE_PARAMS {
             function,
-            user,
-            stream: hStream,
-        };
-        enqueue(node, stream, move || {
-            let given = given;
-            if stream.context().intact().is_err() {
-                // Not called after an error of the context.
-                return;
-            }
-            // SAFETY: the program says this is a function of this type.
-            let function = unsafe { std::mem::transmute::<*mut c_void, HostFunction>(given.function) };
-            // SAFETY: called once, with what came with it.
-            unsafe { function(given.user) };
-        })
+            userData: user,
+        });
+        match capture::of(stream)? {
+            Some(capturing) => capturing.add(graph::work::Work::Host(host)),
+            None => perform(node, stream, host),
+        }
     }
 
     pub(super) fn cuLaunchHostFunc_v2(
@@ -94,6 +106,7 @@ impl Sim {
         if flags != 0 {
             return Err(CudaError::INVALID_VALUE);
         }
+        capture::refuse_all(stream)?;
         let given = Given {
             function: callback,
             user,

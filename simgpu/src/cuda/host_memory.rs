@@ -1,10 +1,10 @@
 //! Pinned and registered host memory.
 
-use super::Sim;
 use super::allocate::host_block;
 use super::block::{self, Block, Kind, overlaps};
 use super::current::current;
 use super::edge::{needed, put};
+use super::{Sim, capture};
 use driver::prelude::*;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ const REGISTER_FLAGS: u32 = 15;
 fn release(pointer: *mut c_void, missing: CudaError, fits: fn(&Kind) -> bool) -> CuResult {
     let (node, _) = current()?;
     needed(pointer)?;
+    capture::unsafe_call()?;
     let block = block::remove(pointer as u64, |block| fits(&block.kind)).map_err(|_| missing)?;
     if let Some(context) = block.context.filter(|context| context.is_alive()) {
         node.client
@@ -52,6 +53,7 @@ impl Sim {
         if flags & !ALLOC_FLAGS != 0 {
             return Err(CudaError::INVALID_VALUE);
         }
+        capture::unsafe_call()?;
         put(
             pp,
             host_block(Some(context), bytesize as u64, flags)?.base as *mut c_void,
@@ -82,6 +84,7 @@ impl Sim {
         if bytesize == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(CudaError::INVALID_VALUE);
         }
+        capture::unsafe_call()?;
         let (base, size) = (p as u64, bytesize as u64);
         let mut blocks = block::write();
         if overlaps(&blocks, base, size) {

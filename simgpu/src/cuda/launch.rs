@@ -3,15 +3,18 @@
 //! The path of a plain launch takes no lock of ours and makes no system call: the handle is checked, the
 //! stream found, and one entry written into the ring. Next file of the walk: `client/ring.rs`.
 
-use super::Sim;
+use super::arguments::Given;
+pub use super::arguments::Kernel;
+use super::context::Context;
 use super::current::current;
 use super::edge::{element, get as read, needed};
-use super::event;
 use super::function::{self, Function};
+use super::graph::work::Work;
 use super::node::Node;
 use super::occupancy::blocks_per_sm;
 use super::order::submit;
 use super::stream::{Stream, entry};
+use super::{Sim, capture, event};
 use crate::client::{Cost, Manner};
 use driver::prelude::*;
 use std::ptr::null_mut;
@@ -23,13 +26,11 @@ const ATTRIBUTE_COMPLETION_EVENT: u32 = 12;
 
 /// One launch.
 #[derive(Clone, Copy)]
-struct Shape {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-    cooperative: bool,
-    /// `kernelParams`, if the program passed its arguments so.
-    arguments: *mut *mut c_void,
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u32,
+    pub cooperative: bool,
 }
 
 /// `CUlaunchAttribute`: an id, and a value of 64 bytes.
@@ -45,11 +46,30 @@ struct Attribute {
 fn launch(
     node: &'static Node,
     stream: &'static Stream,
+    f: CUfunction,
+    shape: &Shape,
+    given: Given,
+) -> CuResult {
+    let _cost = node.client.spend(Cost::Launch);
+    let function = function::get(f)?;
+    let context = stream.context();
+    check(context, function, shape, given.is_some())?;
+    if let Some(capturing) = capture::of(stream)? {
+        fits(node, context, function, shape)?;
+        let kernel = Kernel::new(context, f, function, *shape, given)?;
+        return capturing.add(Work::Kernel(kernel));
+    }
+    start(node, stream, function, shape, given.list())
+}
+
+/// What can be told of a launch without the device.
+#[inline(always)]
+pub fn check(
+    context: &'static Context,
     function: &'static Function,
     shape: &Shape,
     has_parameters: bool,
 ) -> CuResult {
-    let _cost = node.client.spend(Cost::Launch);
     let [x, y, z] = shape.block;
     let threads = u64::from(x) * u64::from(y) * u64::from(z);
     let grid = shape.grid;
@@ -67,33 +87,60 @@ fn launch(
     if !has_parameters && kernel.info.parameters.as_ref().is_some_and(|all| !all.is_empty()) {
         return Err(CudaError::INVALID_VALUE);
     }
-    let context = stream.context();
     if function.context().is_some_and(|own| !std::ptr::eq(own, context)) {
         return Err(CudaError::INVALID_HANDLE);
     }
+    Ok(())
+}
+
+/// How many SMs the launch keeps busy; an error where the device cannot take it.
+#[inline(always)]
+fn fits(
+    node: &'static Node,
+    context: &'static Context,
+    function: &'static Function,
+    shape: &Shape,
+) -> Result<u32, CudaError> {
     if node.null && !shape.cooperative {
-        let timing = &kernel.timing;
+        return Ok(1);
+    }
+    let facts = context.device.facts;
+    let threads: u32 = shape.block.iter().product();
+    let fitting = blocks_per_sm(facts, function, threads, shape.shared as u64);
+    if fitting == 0 {
+        return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
+    }
+    let [x, y, z] = shape.grid.map(u64::from);
+    let blocks = x * y * z;
+    if shape.cooperative && blocks > u64::from(fitting) * u64::from(facts.sm_count) {
+        return Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE);
+    }
+    Ok(blocks.div_ceil(u64::from(fitting)).min(u64::from(facts.sm_count)) as u32)
+}
+
+/// Puts a checked launch on the timeline.
+#[inline(always)]
+fn start(
+    node: &'static Node,
+    stream: &'static Stream,
+    function: &'static Function,
+    shape: &Shape,
+    arguments: *mut *mut c_void,
+) -> CuResult {
+    let sms = fits(node, stream.context(), function, shape)?;
+    let timing = &function.kernel().timing;
+    if node.null && !shape.cooperative {
         return node
             .client
             .launch_kernel(stream.on_node(), timing, 1, Manner::Plain);
     }
-    let facts = context.device.facts;
-    let fitting = blocks_per_sm(facts, function, threads as u32, shape.shared as u64);
-    if fitting == 0 {
-        return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
-    }
-    let blocks = u64::from(grid[0]) * u64::from(grid[1]) * u64::from(grid[2]);
-    if shape.cooperative && blocks > u64::from(fitting) * u64::from(facts.sm_count) {
-        return Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE);
-    }
-    let sms = blocks.div_ceil(u64::from(fitting)).min(u64::from(facts.sm_count)) as u32;
-    let manner = match kernel.timing.meets() {
-        true => meeting(function, shape.arguments)?,
+    let manner = match timing.meets() {
+        true => meeting(function, arguments)?,
         false if shape.cooperative => Manner::Cooperative,
         false => Manner::Plain,
     };
     submit(node, stream, |on_node| {
-        node.client.launch_kernel(on_node, &kernel.timing, sms, manner)
+        node.client.launch_kernel(on_node, timing, sms, manner)
     })
 }
 
@@ -109,6 +156,18 @@ fn meeting(function: &'static Function, arguments: *mut *mut c_void) -> Result<M
     Ok(Manner::Party { key, parties })
 }
 
+/// What a kernel node does. Its function may be gone by then.
+pub fn perform(node: &'static Node, stream: &'static Stream, kernel: &Kernel) -> CuResult {
+    let function = function::get(kernel.function as CUfunction)?;
+    start(
+        node,
+        stream,
+        function,
+        &kernel.shape,
+        kernel.arguments.pointers().0,
+    )
+}
+
 /// What an old-style function was told beforehand.
 fn launch_old(api: StreamApi, f: CUfunction, width: c_int, height: c_int, hStream: CUstream) -> CuResult {
     let (node, stream) = entry(api, hStream)?;
@@ -120,13 +179,12 @@ fn launch_old(api: StreamApi, f: CUfunction, width: c_int, height: c_int, hStrea
         block: [packed & 0x7ff, packed >> 11 & 0x7ff, packed >> 22 & 0x7f],
         shared: function.shared.load(Ordering::Relaxed),
         cooperative: false,
-        arguments: null_mut(),
     };
     let shape = Shape {
         block: shape.block.map(|side| side.max(1)),
         ..shape
     };
-    launch(node, stream, function, &shape, true)
+    launch(node, stream, f, &shape, Given::Beforehand)
 }
 
 impl Sim {
@@ -154,10 +212,8 @@ impl Sim {
             block: [bx, by, bz],
             shared,
             cooperative: false,
-            arguments: params,
         };
-        let has_parameters = !params.is_null() || !extra.is_null();
-        launch(node, stream, function::get(f)?, &shape, has_parameters)
+        launch(node, stream, f, &shape, Given::now(params, extra))
     }
 
     pub(super) fn cuLaunchKernelEx(
@@ -178,7 +234,6 @@ impl Sim {
             block: [c.blockDimX, c.blockDimY, c.blockDimZ],
             shared: c.sharedMemBytes,
             cooperative: false,
-            arguments: params,
         };
         let mut completion = null_mut();
         for i in 0..c.numAttrs as usize {
@@ -193,8 +248,7 @@ impl Sim {
                 _ => {}
             }
         }
-        let has_parameters = !params.is_null() || !extra.is_null();
-        launch(node, stream, function::get(f)?, &shape, has_parameters)?;
+        launch(node, stream, f, &shape, Given::now(params, extra))?;
         if completion.is_null() {
             Ok(())
         } else {
@@ -221,9 +275,8 @@ impl Sim {
             block: [bx, by, bz],
             shared,
             cooperative: true,
-            arguments: params,
         };
-        launch(node, stream, function::get(f)?, &shape, !params.is_null())
+        launch(node, stream, f, &shape, Given::now(params, null_mut()))
     }
 
     pub(super) fn cuLaunchCooperativeKernelMultiDevice(

@@ -46,6 +46,7 @@ fn advise(address: u64, bytes: usize, advice: u32) -> CuResult {
 
 fn prefetch(api: StreamApi, address: u64, bytes: usize, hStream: CUstream) -> CuResult {
     let (node, stream) = entry(api, hStream)?;
+    super::capture::refuse_all(stream)?;
     managed(address, bytes)?;
     copy::take_time(node, stream, CopyPath::Host, 0, bytes as u64)
 }

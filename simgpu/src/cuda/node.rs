@@ -5,6 +5,7 @@
 //! Next file of the walk: `current.rs`.
 
 use super::context::Context;
+use super::graph::memory::GraphMemory;
 use super::pool::Pool;
 use super::vram::Vram;
 use crate::client::Client;
@@ -37,6 +38,7 @@ pub struct Device {
     pub primary: OnceLock<&'static Context>,
     pub default_pool: OnceLock<Arc<Pool>>,
     pub current_pool: Mutex<Option<Arc<Pool>>>,
+    pub graph_memory: Mutex<GraphMemory>,
     /// Context numbers on the timeline that are in use; 0 is the primary context's.
     pub numbers: Mutex<Vec<bool>>,
 }
@@ -98,6 +100,7 @@ pub fn initialise() -> CuResult {
         primary: OnceLock::new(),
         default_pool: OnceLock::new(),
         current_pool: Mutex::new(None),
+        graph_memory: Mutex::default(),
         numbers: Mutex::new(vec![true]),
     };
     let devices = visible.iter().enumerate().map(device).collect();

@@ -1,6 +1,7 @@
 //! The pool and stream-ordered allocation functions of the API.
 
 use super::Sim;
+use super::capture;
 use super::edge::{element, get as read, needed, put};
 use super::node::{Device, node};
 use super::pool::{self, Pool};
@@ -39,7 +40,33 @@ fn take(
         Some(handle) => pool::get(handle)?,
         None => pool::current_of(context.device),
     };
+    if let Some(capturing) = capture::of(stream)? {
+        return put(dptr, capturing.add_allocation(&as_node(&pool, bytes)?)?);
+    }
     put(dptr, pool.take(context, stream, bytes as u64)?.base)
+}
+
+/// The same allocation as a node of a graph, which takes nothing from the pool.
+fn as_node(pool: &Pool, bytes: usize) -> Result<CUDA_MEM_ALLOC_NODE_PARAMS, CudaError> {
+    let device = pool.device.ok_or(CudaError::NOT_SUPPORTED)?;
+    Ok(CUDA_MEM_ALLOC_NODE_PARAMS {
+        poolProps: CUmemPoolProps {
+            allocType: PINNED,
+            handleTypes: 0,
+            location: CUmemLocation {
+                kind: CU_MEM_LOCATION_TYPE_DEVICE,
+                id: device.ordinal,
+            },
+            win32SecurityAttributes: std::ptr::null_mut(),
+            maxSize: 0,
+            usage: 0,
+            reserved: [0; 54],
+        },
+        accessDescs: std::ptr::null(),
+        accessDescCount: 0,
+        bytesize: bytes,
+        dptr: 0,
+    })
 }
 
 /// The device of a location of pinned memory; `None` for the host.
@@ -302,23 +329,5 @@ impl Sim {
         pool: CUmemoryPool,
     ) -> CuResult {
         set_current(device_at(location, kind)?, pool)
-    }
-
-    pub(super) fn cuDeviceGraphMemTrim(_: StreamApi, dev: CUdevice) -> CuResult {
-        // No graph of the stand-in holds memory.
-        node()?.device(dev).map(|_| ())
-    }
-
-    pub(super) fn cuDeviceGetGraphMemAttribute(
-        _: StreamApi,
-        dev: CUdevice,
-        attribute: CUgraphMem_attribute,
-        value: *mut c_void,
-    ) -> CuResult {
-        node()?.device(dev)?;
-        if attribute > 3 {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(value.cast::<u64>(), 0)
     }
 }

@@ -8,9 +8,11 @@ use super::Sim;
 use super::block::{self, Block, Kind};
 use super::copy::{Return, act};
 use super::edge::needed;
+use super::graph::work::Work;
+use super::node::Node;
 use super::order::submit;
-use super::space;
-use super::stream::entry;
+use super::stream::{Stream, entry};
+use super::{capture, space};
 use crate::facts::CopyPath;
 use driver::prelude::*;
 use std::ptr::null_mut;
@@ -63,13 +65,10 @@ struct Area {
     height: usize,
 }
 
-fn set(api: StreamApi, area: Area, value: Value, hStream: CUstream) -> CuResult {
-    let (node, stream) = entry(api, hStream)?;
+/// Bytes of a row, from one row to the next, and from the first to the last.
+fn extent(area: Area, value: Value) -> Result<(usize, usize, usize), CudaError> {
     let invalid = CudaError::INVALID_VALUE;
     let row = area.width.checked_mul(value.size).ok_or(invalid)?;
-    if row == 0 || area.height == 0 {
-        return Ok(());
-    }
     if area.height > 1 && area.pitch < row || !area.base.is_multiple_of(value.size as u64) {
         return Err(invalid);
     }
@@ -78,7 +77,58 @@ fn set(api: StreamApi, area: Area, value: Value, hStream: CUstream) -> CuResult 
         .checked_mul(area.height - 1)
         .and_then(|all| all.checked_add(row))
         .ok_or(invalid)?;
+    Ok((row, pitch, span))
+}
+
+fn set(api: StreamApi, area: Area, value: Value, hStream: CUstream) -> CuResult {
+    let (node, stream) = entry(api, hStream)?;
+    if area.width == 0 || area.height == 0 {
+        return Ok(());
+    }
+    let (row, pitch, span) = extent(area, value)?;
     needed(area.base as *const u8)?;
+    if let Some(capturing) = capture::of(stream)? {
+        return capturing.add(Work::Set(as_node(area, value), stream.context()));
+    }
+    fill_area(node, stream, area, value, [row, pitch, span])
+}
+
+/// As the parameters of a node.
+fn as_node(area: Area, value: Value) -> CUDA_MEMSET_NODE_PARAMS {
+    CUDA_MEMSET_NODE_PARAMS {
+        dst: area.base,
+        pitch: area.pitch,
+        value: u32::from_le_bytes(value.bytes),
+        elementSize: value.size as u32,
+        width: area.width,
+        height: area.height,
+    }
+}
+
+/// What a node does.
+pub fn perform(node: &'static Node, stream: &'static Stream, set: &CUDA_MEMSET_NODE_PARAMS) -> CuResult {
+    let value = match set.elementSize {
+        1 => Value::from(set.value as u8),
+        2 => Value::from(set.value as u16),
+        _ => Value::from(set.value),
+    };
+    let area = Area {
+        base: set.dst,
+        pitch: set.pitch,
+        width: set.width,
+        height: set.height,
+    };
+    let (row, pitch, span) = extent(area, value)?;
+    fill_area(node, stream, area, value, [row, pitch, span])
+}
+
+fn fill_area(
+    node: &'static Node,
+    stream: &'static Stream,
+    area: Area,
+    value: Value,
+    [row, pitch, span]: [usize; 3],
+) -> CuResult {
     let block = block::reachable(area.base, span as u64)?;
     // A set is a kernel: it has the device's SMs while it lasts.
     let facts = stream.context().device.facts;

@@ -6,7 +6,9 @@ use super::block;
 use super::context::context;
 use super::copy::{self, Return, act, take_time};
 use super::edge::get as read;
-use super::stream::entry;
+use super::graph::work::{Given, Work};
+use super::node::Node;
+use super::stream::{Stream, entry};
 use driver::prelude::*;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -138,14 +140,12 @@ impl Side {
 }
 
 fn copy_box(
-    api: StreamApi,
-    to: Side,
-    from: Side,
+    node: &'static Node,
+    stream: &'static Stream,
+    [to, from]: [Side; 2],
     form: Form,
-    hStream: CUstream,
     returns: Return,
 ) -> CuResult {
-    let (node, stream) = entry(api, hStream)?;
     if form.width == 0 || form.height == 0 || form.depth == 0 {
         return Ok(());
     }
@@ -166,32 +166,53 @@ fn copy_box(
     })
 }
 
+/// A rectangle is a box one layer deep.
 fn flat(api: StreamApi, copy: *const CUDA_MEMCPY2D, hStream: CUstream, returns: Return) -> CuResult {
     let c = read(copy)?;
-    let named = Named {
-        kind: c.dstMemoryType,
-        host: c.dstHost as u64,
-        device: c.dstDevice,
-        array: c.dstArray,
+    let deep = CUDA_MEMCPY3D {
+        srcXInBytes: c.srcXInBytes,
+        srcY: c.srcY,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: c.srcMemoryType,
+        srcHost: c.srcHost,
+        srcDevice: c.srcDevice,
+        srcArray: c.srcArray,
+        reserved0: null_mut(),
+        srcPitch: c.srcPitch,
+        srcHeight: 0,
+        dstXInBytes: c.dstXInBytes,
+        dstY: c.dstY,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: c.dstMemoryType,
+        dstHost: c.dstHost,
+        dstDevice: c.dstDevice,
+        dstArray: c.dstArray,
+        reserved1: null_mut(),
+        dstPitch: c.dstPitch,
+        dstHeight: 0,
+        WidthInBytes: c.WidthInBytes,
+        Height: c.Height,
+        Depth: 1,
     };
-    let to = Side::new(named, (c.dstXInBytes, c.dstY, 0), c.dstPitch, 0)?;
-    let named = Named {
-        kind: c.srcMemoryType,
-        host: c.srcHost as u64,
-        device: c.srcDevice,
-        array: c.srcArray,
-    };
-    let from = Side::new(named, (c.srcXInBytes, c.srcY, 0), c.srcPitch, 0)?;
-    let form = Form {
-        width: c.WidthInBytes,
-        height: c.Height,
-        depth: 1,
-    };
-    copy_box(api, to, from, form, hStream, returns)
+    submit(api, deep, hStream, returns)
 }
 
 fn solid(api: StreamApi, copy: *const CUDA_MEMCPY3D, hStream: CUstream, returns: Return) -> CuResult {
-    let c = read(copy)?;
+    submit(api, read(copy)?, hStream, returns)
+}
+
+fn submit(api: StreamApi, copy: CUDA_MEMCPY3D, hStream: CUstream, returns: Return) -> CuResult {
+    let (node, stream) = entry(api, hStream)?;
+    match copy::capturing(stream, returns)? {
+        Some(capturing) => capturing.add(Work::Copy(Given(copy), stream.context())),
+        None => perform(node, stream, &copy, returns),
+    }
+}
+
+/// Copies a box in the order of the stream.
+pub fn perform(node: &'static Node, stream: &'static Stream, c: &CUDA_MEMCPY3D, returns: Return) -> CuResult {
     if c.srcLOD != 0 || c.dstLOD != 0 {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -214,7 +235,7 @@ fn solid(api: StreamApi, copy: *const CUDA_MEMCPY3D, hStream: CUstream, returns:
         height: c.Height,
         depth: c.Depth,
     };
-    copy_box(api, to, from, form, hStream, returns)
+    copy_box(node, stream, [to, from], form, returns)
 }
 
 fn peer(api: StreamApi, copy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream, returns: Return) -> CuResult {

@@ -33,6 +33,8 @@ pub struct Stream {
     pub legacy_seen: AtomicU64,
     /// Noted in the context's `unfollowed`.
     pub noted: AtomicBool,
+    /// The capture it takes part in (`capture/mod.rs`); 0: none.
+    pub capture: AtomicU64,
 }
 
 // SAFETY: atomics, for which zero is a value.
@@ -51,6 +53,11 @@ impl Stream {
 
     pub fn flags(&self) -> u32 {
         self.flags.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is the legacy default stream of its context.
+    pub fn is_legacy(&self) -> bool {
+        self.flags() & LEGACY != 0
     }
 
     pub fn priority(&self) -> i32 {
@@ -90,6 +97,7 @@ pub fn create(context: &'static Context, flags: u32, priority: i32) -> Result<&'
         stream.priority.store(priority, Ordering::Relaxed);
         stream.legacy_seen.store(0, Ordering::Relaxed);
         stream.noted.store(false, Ordering::Relaxed);
+        stream.capture.store(0, Ordering::Relaxed);
     });
     if made.is_err() {
         client.drop_stream(on_node);
@@ -104,6 +112,7 @@ pub fn end(stream: &'static Stream) -> CuResult {
         return Err(CudaError::INVALID_HANDLE);
     }
     let context = stream.context();
+    super::capture::forget(stream);
     super::order::forget(context, stream);
     context.client().drop_stream(stream.on_node());
     STREAMS.recycle(handle);

@@ -3,22 +3,14 @@
 use super::Sim;
 use super::current::current;
 use super::edge::{needed, put, put_optional};
-use super::order::{before, submit};
+use super::order::before;
 use super::stream::{
     GREATEST_PRIORITY, LEAST_PRIORITY, LEGACY, NON_BLOCKING, PER_THREAD, create, end, entry, own,
 };
-use super::{event, free, node::node};
+use super::{capture, event, free, node::node};
 use crate::client::Cost;
 use driver::prelude::*;
-use std::cell::Cell;
 use std::ptr::null_mut;
-
-const NOT_CAPTURING: CUstreamCaptureStatus = 0;
-
-thread_local! {
-    /// `CUstreamCaptureMode` of the thread; global to begin with.
-    static CAPTURE_MODE: Cell<CUstreamCaptureMode> = const { Cell::new(0) };
-}
 
 impl Sim {
     pub(super) fn cuStreamCreate(api: StreamApi, phStream: *mut CUstream, flags: c_uint) -> CuResult {
@@ -97,6 +89,7 @@ impl Sim {
 
     pub(super) fn cuStreamQuery(api: StreamApi, hStream: CUstream) -> CuResult {
         let (node, stream) = entry(api, hStream)?;
+        capture::stream_is_waited_for(stream)?;
         let _cost = node.client.spend(Cost::Query);
         before(stream)?;
         if node.client.query(stream.on_node())? {
@@ -108,6 +101,7 @@ impl Sim {
 
     pub(super) fn cuStreamSynchronize(api: StreamApi, hStream: CUstream) -> CuResult {
         let (node, stream) = entry(api, hStream)?;
+        capture::stream_is_waited_for(stream)?;
         before(stream)?;
         let context = stream.context();
         node.client.synchronize(stream.on_node(), context.wait())?;
@@ -126,12 +120,10 @@ impl Sim {
         if flags > 1 {
             return Err(CudaError::INVALID_VALUE);
         }
-        if event.wait_for_others()? {
+        if capture::note_wait(stream, event, flags)? {
             return Ok(());
         }
-        submit(node, stream, |on_node| {
-            node.client.wait_event(on_node, event.on_node())
-        })
+        event::follow(node, stream, event)
     }
 
     pub(super) fn cuStreamAttachMemAsync(
@@ -152,63 +144,5 @@ impl Sim {
     pub(super) fn cuStreamCopyAttributes(api: StreamApi, dst: CUstream, src: CUstream) -> CuResult {
         entry(api, dst)?;
         entry(api, src).map(|_| ())
-    }
-
-    // ---- capture: the stand-in never captures, and says so -----------------------------------------
-
-    pub(super) fn cuStreamIsCapturing(
-        api: StreamApi,
-        hStream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-    ) -> CuResult {
-        needed(status)?;
-        entry(api, hStream)?;
-        put(status, NOT_CAPTURING)
-    }
-
-    pub(super) fn cuStreamGetCaptureInfo(
-        api: StreamApi,
-        hStream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        _id: *mut cuuint64_t,
-    ) -> CuResult {
-        Sim::cuStreamIsCapturing(api, hStream, status)
-    }
-
-    pub(super) fn cuStreamGetCaptureInfo_v2(
-        api: StreamApi,
-        hStream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        _id: *mut cuuint64_t,
-        _graph: *mut CUgraph,
-        _dependencies: *mut *const CUgraphNode,
-        _count: *mut usize,
-    ) -> CuResult {
-        Sim::cuStreamIsCapturing(api, hStream, status)
-    }
-
-    pub(super) fn cuStreamGetCaptureInfo_v3(
-        api: StreamApi,
-        hStream: CUstream,
-        status: *mut CUstreamCaptureStatus,
-        _id: *mut cuuint64_t,
-        _graph: *mut CUgraph,
-        _dependencies: *mut *const CUgraphNode,
-        _edges: *mut *const CUgraphEdgeData,
-        _count: *mut usize,
-    ) -> CuResult {
-        Sim::cuStreamIsCapturing(api, hStream, status)
-    }
-
-    pub(super) fn cuThreadExchangeStreamCaptureMode(
-        _: StreamApi,
-        mode: *mut CUstreamCaptureMode,
-    ) -> CuResult {
-        node()?;
-        let new = super::edge::get(mode)?;
-        if new > 2 {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(mode, CAPTURE_MODE.replace(new))
     }
 }

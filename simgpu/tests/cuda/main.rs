@@ -4,9 +4,13 @@
 mod arrays;
 mod breaking;
 mod capacity;
+mod capture;
 mod contexts;
 mod copies;
 mod entry;
+mod graph_changes;
+mod graph_memory;
+mod graphs;
 mod harness;
 mod kinds;
 mod modules;

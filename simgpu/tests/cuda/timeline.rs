@@ -8,21 +8,21 @@ use driver::abi::*;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const QUIET: [&str; 4] = ["--noise", "off", "--costs", "off"];
+pub const QUIET: [&str; 4] = ["--noise", "off", "--costs", "off"];
 
-fn stream(flags: u32) -> CUstream {
+pub fn stream(flags: u32) -> CUstream {
     let mut stream = null_mut();
     cu!(cuStreamCreate(&mut stream, flags)).expect("stream");
     stream
 }
 
-fn event() -> CUevent {
+pub fn event() -> CUevent {
     let mut event = null_mut();
     cu!(cuEventCreate(&mut event, 0)).expect("event");
     event
 }
 
-fn launch(function: CUfunction, stream: CUstream) {
+pub fn launch(function: CUfunction, stream: CUstream) {
     cu!(cuLaunchKernel(
         function,
         1,
@@ -39,14 +39,14 @@ fn launch(function: CUfunction, stream: CUstream) {
     .expect("launch");
 }
 
-fn recorded(stream: CUstream) -> CUevent {
+pub fn recorded(stream: CUstream) -> CUevent {
     let event = event();
     cu!(cuEventRecord(event, stream)).expect("record");
     event
 }
 
 /// Microseconds of device time between two events.
-fn between(start: CUevent, end: CUevent) -> f32 {
+pub fn between(start: CUevent, end: CUevent) -> f32 {
     cu!(cuEventSynchronize(start)).expect("wait");
     cu!(cuEventSynchronize(end)).expect("wait");
     let mut milliseconds = 0.0;
