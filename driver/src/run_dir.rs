@@ -65,6 +65,23 @@ pub fn of_sim() -> PathBuf {
     }
 }
 
+/// The part of `path` that keeps the caller out: the first directory it may not search, else `path` itself. Of use after
+/// the system said "permission denied", which names neither.
+pub fn closed_part(path: &Path) -> PathBuf {
+    let mut parts: Vec<&Path> = path
+        .ancestors()
+        .filter(|part| !part.as_os_str().is_empty())
+        .collect();
+    parts.reverse();
+    for pair in parts.windows(2) {
+        let seen = std::fs::symlink_metadata(pair[1]);
+        if seen.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+            return pair[0].into();
+        }
+    }
+    path.into()
+}
+
 /// What `[node] absent` says, as the daemon left it beside its socket: whether a program runs uncapped when no daemon
 /// answers. Whatever cannot be read means "refuse".
 pub fn absent_may_run(run_dir: &Path) -> bool {
@@ -82,6 +99,12 @@ fn may_run(policy: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_keeps_nobody_out_is_the_path_itself() {
+        assert_eq!(closed_part(Path::new("/dev/null")), Path::new("/dev/null"));
+        assert_eq!(closed_part(Path::new("nowhere/x")), Path::new("nowhere/x"));
+    }
 
     #[test]
     fn only_the_word_run_lets_a_process_run() {

@@ -59,6 +59,22 @@ impl Product {
         }
     }
 
+    /// The list that `parse_list` reads as these devices.
+    pub fn list_of(devices: &[DeviceFacts]) -> String {
+        let short = |device: &DeviceFacts| {
+            let named =
+                |(_, product): &&(&str, Product)| product.facts().name.as_str() == device.name.as_str();
+            let known = Product::NAMES.iter().find(named);
+            known.map_or_else(|| device.name.as_str().to_string(), |(short, _)| (*short).into())
+        };
+        let names: Vec<String> = devices.iter().map(short).collect();
+        let groups = names.chunk_by(|a, b| a == b);
+        let counted: Vec<String> = groups
+            .map(|group| format!("{}:{}", group[0], group.len()))
+            .collect();
+        counted.join(",")
+    }
+
     /// The product's own values; what depends on its place in the node is zero.
     fn facts(self) -> DeviceFacts {
         let base = DeviceFacts {

@@ -4,18 +4,21 @@
 //! leave it behind; who holds it may replace the socket of a dead one.
 
 use crate::proto::socket;
+use std::ffi::CString;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub struct Place {
-    socket: PathBuf,
+    /// Of the socket, in `directory`.
+    name: Option<CString>,
     listener: OwnedFd,
     /// Keeps the lock.
-    _directory: File,
-    /// The installed node's: like a device node, open to every user.
+    directory: File,
+    /// Root's: like a device node, open to every user who can reach it, as the sockets of root's daemon are.
     open: bool,
 }
 
@@ -25,7 +28,8 @@ impl Place {
     pub fn take(socket: &Path) -> io::Result<Place> {
         let directory = socket.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let run = directory.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        let open = run == Path::new(driver::run_dir::SYSTEM);
+        // SAFETY: geteuid cannot fail.
+        let open = unsafe { libc::geteuid() } == 0;
         let mode = if open { 0o755 } else { 0o700 };
         for level in [run, directory] {
             DirBuilder::new().recursive(true).mode(mode).create(level)?;
@@ -47,9 +51,11 @@ impl Place {
         let listener = socket::listen(socket)?;
         fs::set_permissions(socket, Permissions::from_mode(if open { 0o666 } else { 0o600 }))?;
         Ok(Place {
-            socket: socket.to_owned(),
+            name: socket
+                .file_name()
+                .and_then(|name| CString::new(name.as_bytes()).ok()),
             listener,
-            _directory: lock,
+            directory: lock,
             open,
         })
     }
@@ -66,8 +72,11 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // The lock is still held: this is our socket.
-        let _ = fs::remove_file(&self.socket);
+        // In our directory, not at our path: somebody may have removed the directory and another server made it anew, and
+        // what listens there is that one's.
+        let Some(name) = self.name.as_deref() else { return };
+        // SAFETY: a plain system call on an open descriptor and a C string.
+        unsafe { libc::unlinkat(self.directory.as_raw_fd(), name.as_ptr(), 0) };
     }
 }
 
@@ -78,4 +87,22 @@ pub(crate) fn is_trusted(directory: &Path) -> io::Result<bool> {
     // SAFETY: geteuid cannot fail.
     let ours = meta.uid() == 0 || meta.uid() == unsafe { libc::geteuid() };
     Ok(ours && meta.is_dir() && meta.mode() & 0o022 == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_whose_directory_was_replaced_leaves_the_socket_of_the_next_alone() {
+        let run = tempfile::tempdir().unwrap();
+        let socket = run.path().join("node/sim/sim.sock");
+        let first = Place::take(&socket).unwrap();
+        fs::remove_dir_all(run.path().join("node")).unwrap();
+        let second = Place::take(&socket).unwrap();
+        drop(first);
+        assert!(socket.exists(), "the second one listens there");
+        drop(second);
+        assert!(!socket.exists());
+    }
 }

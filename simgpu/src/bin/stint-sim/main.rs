@@ -9,7 +9,9 @@ mod units;
 
 use clap::{Args, Parser, Subcommand};
 use settings::Settings;
+use simgpu::catalogue::Product;
 use simgpu::client::{ConnectError, Observer, Place, start};
+use simgpu::facts::NodeFacts;
 use simgpu::server::{Config, Place as ServerPlace, Server};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -55,6 +57,14 @@ enum Verb {
     Stop {
         #[command(flatten)]
         at: At,
+    },
+    /// Whether a node, where one runs, has these devices
+    #[command(hide = true)]
+    Compare {
+        #[arg(long)]
+        socket: PathBuf,
+        #[arg(long, value_name = "LIST")]
+        devices: String,
     },
     /// Be the server, in the foreground
     #[command(hide = true)]
@@ -122,6 +132,7 @@ fn main() -> ExitCode {
         } => start_node(&at, linger, &settings, json),
         Verb::Status { at, json } => status(&at, json),
         Verb::Stop { at } => stop(&at),
+        Verb::Compare { socket, devices } => compare(&socket, &devices),
         Verb::Serve {
             socket,
             stay,
@@ -199,6 +210,35 @@ fn start_node(at: &At, linger: Option<u64>, settings: &Settings, json: bool) -> 
     }
 }
 
+fn compare(socket: &std::path::Path, wanted: &str) -> Result<(), Failure> {
+    let products = Product::parse_list(wanted).map_err(|e| failure(64, format!("--devices: {e}")))?;
+    let wanted = NodeFacts::of(&products, 0, 0);
+    let place = Place {
+        socket: socket.to_owned(),
+        server: None,
+    };
+    let observer = match Observer::connect(&place) {
+        Ok(observer) => observer,
+        Err(ConnectError::NoNode(error)) if error.kind() != ErrorKind::PermissionDenied => return Ok(()),
+        Err(error) => return Err(unreachable(error, socket)),
+    };
+    let (there, wanted) = (
+        Product::list_of(observer.devices()),
+        Product::list_of(wanted.devices()),
+    );
+    if there == wanted {
+        return Ok(());
+    }
+    Err(failure(
+        1,
+        format!(
+            "a stand-in node with {there} runs at {}, not one with {wanted}: leave `--devices` out, or end that one \
+             with `stint sim stop` first",
+            socket.display()
+        ),
+    ))
+}
+
 fn status(at: &At, json: bool) -> Result<(), Failure> {
     let socket = at.socket();
     let place = Place {
@@ -222,17 +262,31 @@ fn stop(at: &At) -> Result<(), Failure> {
     let observer = match Observer::connect(&place) {
         Ok(observer) => observer,
         // Already so.
-        Err(ConnectError::NoNode(_)) => return Ok(()),
+        Err(ConnectError::NoNode(error)) if error.kind() != ErrorKind::PermissionDenied => return Ok(()),
         Err(error) => return Err(unreachable(error, &socket)),
     };
-    observer
-        .stop()
-        .map_err(|error| failure(77, format!("the node at {}: {error}", socket.display())))
+    observer.stop().map_err(|_| {
+        failure(
+            77,
+            format!(
+                "the node at {} is another user's: only that one and root may end it",
+                socket.display()
+            ),
+        )
+    })
 }
 
 fn unreachable(error: ConnectError, socket: &std::path::Path) -> Failure {
+    let closed = driver::run_dir::closed_part(socket);
     let socket = socket.display();
     match error {
+        ConnectError::NoNode(error) if error.kind() == ErrorKind::PermissionDenied => failure(
+            77,
+            format!(
+                "the stand-in node at {socket} cannot be reached: permission denied by {}",
+                closed.display()
+            ),
+        ),
         ConnectError::NoNode(error) => failure(
             69,
             format!("no stand-in node at {socket}: {error}; start one with `stint sim start`"),
