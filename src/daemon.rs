@@ -6,6 +6,7 @@ mod admit;
 mod adopt;
 mod answer;
 mod callers;
+mod ceiling;
 mod chronicle;
 mod core;
 mod deafness;
@@ -51,7 +52,7 @@ use crate::device::Inventory;
 use crate::device::child::{Libraries, Supervisor, measure_contexts};
 use crate::exit::{Exit, Failure};
 pub use notify::OWN_VARIABLES;
-pub use quota_files::QuotaFiles;
+pub use quota_files::{QuotaFiles, checked};
 pub use reload::Quota;
 pub use store::Keeping;
 

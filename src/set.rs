@@ -65,7 +65,8 @@ fn duration(text: &str) -> Result<String, units::QuantityError> {
 }
 
 fn text(changed: &Changed) -> String {
-    let mut lines: Vec<String> = changed.accounts.iter().flat_map(account).collect();
+    let of = |account| self::account(&changed.target, account);
+    let mut lines: Vec<String> = changed.accounts.iter().flat_map(of).collect();
     lines.extend(changed.until.as_ref().map(|until| format!("until {until}")));
     for key in &changed.not_in_force {
         lines.push(format!("`{key}` is kept and not in force yet"));
@@ -73,10 +74,11 @@ fn text(changed: &Changed) -> String {
     lines.join("\n")
 }
 
-fn account(account: &Account) -> Vec<String> {
+fn account(target: &str, account: &Account) -> Vec<String> {
     let who = match &account.account {
         Some(account) => account.clone(),
-        None => format!("{} (an account to come)", account.tenant),
+        None if target == account.tenant => format!("tenant {target} (no account of it is open yet)"),
+        None => format!("account {target} (not open yet)"),
     };
     account
         .devices
@@ -150,6 +152,35 @@ mod tests {
             "lab: device 3: cap 8589934592 bytes (8 GiB) -> 4294967296 bytes (4 GiB); 4294967303 bytes are in use, 7 above it: \
              nobody is ended, allocations are refused until less is in use\nuntil 2026-01-01T00:00:00.000Z\n\
              `share` is kept and not in force yet"
+        );
+    }
+
+    #[test]
+    fn what_is_not_open_yet_is_named_as_it_was_asked_for() {
+        let changed = |target: &str| Changed {
+            schema: SCHEMA.into(),
+            target: target.into(),
+            until: None,
+            accounts: vec![Account {
+                tenant: "lab".into(),
+                account: None,
+                devices: vec![Device {
+                    index: 0,
+                    before: Amounts::default(),
+                    after: Amounts::default(),
+                    used_bytes: None,
+                }],
+            }],
+            not_in_force: Vec::new(),
+        };
+        let (of_tenant, of_account) = (text(&changed("lab")), text(&changed("lab/alice")));
+        assert!(
+            of_tenant.starts_with("tenant lab (no account of it is open yet): device 0"),
+            "{of_tenant}"
+        );
+        assert!(
+            of_account.starts_with("account lab/alice (not open yet): device 0"),
+            "{of_account}"
         );
     }
 

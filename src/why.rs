@@ -34,6 +34,12 @@ pub fn main(args: &Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
 fn sentences(why: &Why) -> Vec<String> {
     let mut said: Vec<String> = why.process.iter().map(process).collect();
     for account in &why.accounts {
+        // What is not open yet is named as it was asked for.
+        let open = account.account.clone();
+        let account = &Account {
+            account: open.or_else(|| Some(why.subject.clone())),
+            ..account.clone()
+        };
         said.push(rule(account, why.mode));
         said.push(refusal(account));
         said.extend(

@@ -8,7 +8,7 @@ use super::container::Facts;
 use super::launches::Launches;
 use super::matching::tenant_of;
 use super::process::Identity;
-use crate::config::units::{Bytes, Memory, Ratio};
+use crate::config::units::{Memory, Ratio};
 use crate::config::{Config, DEFAULT_TENANT, MemoryRule, Per, Rules, Unknown, tenant_name};
 use crate::exit::{Exit, Failure};
 use crate::protocol::Launch;
@@ -160,7 +160,8 @@ fn standing(tenant: &str, rules: &Rules, peer: &Peer) -> Place {
     }
 }
 
-/// Where the clients of a launch belong. Exit 77: the peer may not ask for that.
+/// Where the clients of a launch belong. Exit 77: the peer may not name that tenant. Whether what it asks of its own
+/// account is there is for who knows the cap in force (`daemon/accounts.rs`).
 pub fn place_of_launch(
     config: &Config,
     launches: &Launches,
@@ -200,14 +201,6 @@ pub fn place_of_launch(
     }
     match memory {
         None => Ok(own),
-        Some(asked) if !unmanaged && asked.surely_exceeds(own.memory.cap) => {
-            Err(Failure::not_permitted(format!(
-                "you may only lower what you have: {} was asked, the cap of {} is {}",
-                told(asked),
-                own.account,
-                told(own.memory.cap)
-            )))
-        }
         Some(asked) => Ok(Place {
             account: part_of(&own.account, peer)?,
             memory: MemoryRule::one(asked),
@@ -301,14 +294,6 @@ fn part_of(account: &str, peer: &Peer) -> Result<String, Failure> {
         )));
     }
     Ok(format!("{account}#{}", peer.identity.pid))
-}
-
-fn told(memory: Memory) -> String {
-    match memory {
-        Memory::Bytes(Bytes(bytes)) => format!("{bytes} bytes"),
-        Memory::Part(part) => part.to_string(),
-        Memory::All => "all".into(),
-    }
 }
 
 #[cfg(test)]

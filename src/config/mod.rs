@@ -30,7 +30,7 @@ pub use device::{DeviceMode, DeviceRules, Policy};
 pub use fuzz::fuzz;
 pub use node::{Absent, Context, Drift, Mode, NodeRules, Overcommit, Unknown};
 pub use problem::{Problem, Problems, nearest};
-pub use rules::{MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules};
+pub use rules::{MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules, share_above_limit};
 pub use source::Source;
 pub use tenant::{CONTAINER_KEYS, Gpu, Match, Tenant};
 pub use when::{Hours, Until};

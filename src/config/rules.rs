@@ -181,6 +181,16 @@ impl Default for Rules {
     }
 }
 
+/// A guaranteed part of the compute above the ceiling of it is a mistake, wherever the two come from.
+pub fn share_above_limit(share: Option<Ratio>, limit: Option<Ratio>) -> Result<(), String> {
+    match (share, limit) {
+        (Some(share), Some(limit)) if share > limit => Err(format!(
+            "`share` ({share}) is more than `limit` ({limit}): write at most as much"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A duration as people read it.
 fn told<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     match duration {

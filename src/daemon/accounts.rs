@@ -142,8 +142,11 @@ impl Core {
         for (device, (before, asked)) in before.iter().zip(&asked).enumerate() {
             let index = self.inventory.devices[device].index;
             let Some(cap_bytes) = before.cap_bytes.checked_sub(asked.cap_bytes) else {
+                let set = [&whole.account, &whole.tenant].map(|target| self.overrides.cap(target));
+                let by = set.into_iter().flatten().next();
+                let by = by.map_or(String::new(), |setting| format!(", set by {}", setting.by));
                 return Err(Failure::not_permitted(format!(
-                    "you may only lower what you have: {} bytes were asked, account {} has {} on device {index}",
+                    "you may only lower what you have: {} bytes were asked, account {} has {} on device {index}{by}",
                     asked.cap_bytes, whole.account, before.cap_bytes
                 )));
             };

@@ -127,8 +127,13 @@ impl Core {
             )));
         }
         let later = not_in_force(asked)?;
-        let place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;
+        let mut place = place_of_launch(&self.config, &self.launches, self.authority, &acting, asked, now)?;
         self.check_devices(&place.memory.cap)?;
+        self.check_compute_of_launch(&place, asked)?;
+        if place.asked && place.carved_from.is_none() {
+            self.check_set_over(&place)?;
+            self.carve_from_what_is_set(&mut place);
+        }
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {
             Some(whole) => {

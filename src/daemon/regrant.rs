@@ -38,6 +38,11 @@ impl Core {
     pub fn grants_of(&self, place: &Place) -> Vec<Granted> {
         let rule = self.memory_rule(place);
         let own_cap = self.overrides.own_cap(&place.account);
+        // What is carved from an account is bound with it.
+        let set_over = self
+            .set_over(place)
+            .filter(|_| place.carved_from.is_none())
+            .and_then(|(_, setting)| setting.text.parse().ok());
         let tenant = self.config.tenant(&place.tenant, SystemTime::now());
         let on = |(device, of): (usize, &crate::device::Device)| {
             let total = Bytes(of.total_bytes);
@@ -47,7 +52,8 @@ impl Core {
                 Some(tenant) if !tenant.may_use(of.index, &of.uuid) => 0,
                 _ => self.state.usable(device),
             };
-            let cap_bytes = bytes(rule.cap).min(own_cap.map_or(u64::MAX, bytes)).min(usable);
+            let most = [own_cap, set_over].into_iter().flatten().map(bytes);
+            let cap_bytes = most.fold(bytes(rule.cap).min(usable), u64::min);
             let guaranteed_bytes = rule.guaranteed.map_or(0, bytes).min(cap_bytes);
             Granted {
                 cap_bytes,

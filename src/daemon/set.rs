@@ -144,7 +144,12 @@ impl Core {
             return Ok(target.into());
         }
         let known: Vec<String> = known.into_iter().collect();
-        let meant = nearest(target, &known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        // A user's name alone is what people type.
+        let of_user = known
+            .iter()
+            .find(|account| account.split_once('/').is_some_and(|(_, user)| user == target));
+        let meant = of_user.cloned().or_else(|| nearest(target, &known));
+        let meant = meant.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         Err(Failure::usage(format!(
             "there is no tenant or account `{target}`{meant} (known: {})",
             known.join(", ")
@@ -238,8 +243,16 @@ impl Core {
             let one = accounts
                 .first()
                 .and_then(|account| self.places.get(account).cloned());
-            if let Some(place) = one.or(example.clone()) {
+            if let Some(place) = one.or_else(|| example.clone()) {
                 self.check_guarantee(&next, &place)?;
+            }
+        }
+        let says_compute =
+            |(key, text): &(Key, Option<String>)| text.is_some() && matches!(key, Key::Share | Key::Limit);
+        if wish.values.iter().any(says_compute) {
+            let open = accounts.iter().filter_map(|account| self.places.get(account));
+            for place in open.chain(&example) {
+                self.check_compute_of(&next, place)?;
             }
         }
         let wanted = self.with_overrides(next.clone(), Core::wanted);

@@ -164,6 +164,20 @@ impl Core {
             of.next().map(|(_, setting)| setting)
         };
         let set_for_tenant = || set(&place.tenant).filter(|_| !place.asked);
+        let around = self.set_over(place).map(|(_, setting)| setting);
+        let binds = |setting: &&Setting| {
+            let most = setting.text.parse::<Memory>();
+            most.is_ok_and(|most| place.memory.cap.surely_exceeds(most))
+        };
+        if let (None, Some(setting)) = (set(&place.account), around.filter(binds)) {
+            return Rule {
+                memory: setting.text.clone(),
+                from: Origin::Set,
+                by: Some(setting.by.clone()),
+                until: setting.until.map(timestamp),
+                ..bare
+            };
+        }
         if let Some(setting) = set(&place.account).or_else(set_for_tenant) {
             return Rule {
                 from: Origin::Set,

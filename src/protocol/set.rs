@@ -53,7 +53,7 @@ pub struct Device {
     pub used_bytes: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amounts {
     pub cap_bytes: u64,
     pub guaranteed_bytes: u64,

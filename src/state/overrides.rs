@@ -155,6 +155,17 @@ impl Overrides {
             .map(|(key, setting)| (*key, setting))
     }
 
+    /// What is set for exactly `target` and `key` by those with authority.
+    pub fn get(&self, target: &str, key: Key) -> Option<&Setting> {
+        self.set.get(target)?.get(&key)
+    }
+
+    /// The cap set for exactly `target` by those with authority.
+    pub fn cap(&self, target: &str) -> Option<&Setting> {
+        self.get(target, Key::Memory)
+            .or_else(|| self.get(target, Key::Burst))
+    }
+
     /// By which its owner lowered an account's cap.
     pub fn lowering(&self, account: &str) -> Option<&Setting> {
         self.lowered.get(account)?.get(&Key::Memory)

@@ -9,7 +9,9 @@ use super::node::set;
 use super::raw::{self, Scalar, parts};
 use crate::config::reader::{File, told};
 use crate::config::units::{self, Memory};
-use crate::config::{At, MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules};
+use crate::config::{
+    At, MemoryRule, OnFull, OnIdle, Per, Pool, PoolContents, Priority, Rules, share_above_limit,
+};
 
 const STEPS: [&str; 6] = [
     "trim",
@@ -106,11 +108,9 @@ impl File<'_> {
         self.later_if(limit_at.clone(), "limit", limit.is_some());
         into.share = share.or(into.share);
         into.limit = limit.or(into.limit);
-        if let (Some(share), Some(limit)) = (into.share, into.limit)
-            && share > limit
+        if let Err(message) = share_above_limit(into.share, into.limit)
             && let Some(place) = share_at.or(limit_at)
         {
-            let message = format!("`share` ({share}) is more than `limit` ({limit}): write at most as much");
             self.problem(place, message);
         }
         let place = span(&raw.priority);

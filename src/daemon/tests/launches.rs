@@ -131,6 +131,113 @@ fn a_user_has_so_many_launches_at_once_and_no_more() {
 }
 
 #[test]
+fn what_was_set_for_an_account_binds_every_launch_in_it() {
+    let node = TestNode::start(CAP);
+    let set = |value: &str| {
+        super::set::set(&node, "default", &[("memory", value)], None).unwrap();
+    };
+    set("100MiB");
+    let (mut head, mut whole) = (node.client(), node.client());
+    let refused = head.tell(r#"launch {"memory":"128MiB"}"#);
+    let expected = format!(
+        "64 134217728 bytes were asked, and the cap of default on device 0 is {} bytes, set by ",
+        100 * MIB
+    );
+    assert!(refused.starts_with(&expected), "{refused}");
+    let part = format!("default#{}", head.pid());
+    assert_eq!(
+        head.tell(r#"launch {"memory":"60MiB"}"#),
+        format!("default {part} {}", 60 * MIB)
+    );
+    head.tell("attach 1");
+    whole.tell("attach 1");
+    assert_eq!(
+        (node.caps(&part)[0], node.caps("default")[0]),
+        (60 * MIB, 40 * MIB),
+        "together they have what was set"
+    );
+    set("50MiB");
+    assert_eq!((node.caps(&part)[0], node.caps("default")[0]), (50 * MIB, 0));
+    set("default");
+    assert_eq!(node.caps(&part)[0], 60 * MIB);
+}
+
+#[test]
+fn a_cap_set_after_a_launch_binds_it_too() {
+    let node = TestNode::start(CAP);
+    let mut head = node.client();
+    let part = format!("default#{}", head.pid());
+    // Whoever has authority may have more than the file says.
+    assert_eq!(
+        head.tell(r#"launch {"memory":"512MiB"}"#),
+        format!("default {part} {}", 512 * MIB)
+    );
+    head.tell("attach 1");
+    super::set::set(&node, "default", &[("memory", "100MiB")], None).unwrap();
+    assert_eq!(node.caps(&part)[0], 100 * MIB);
+    let why = Connection::open(node.path()).unwrap().why(&part).unwrap();
+    assert_eq!(why.accounts[0].rule.memory, "100MiB");
+    assert_eq!(why.accounts[0].rule.from, crate::protocol::why::Origin::Set);
+    super::set::set(&node, "default", &[("memory", "default")], None).unwrap();
+    assert_eq!(node.caps(&part)[0], 512 * MIB);
+}
+
+#[test]
+fn a_user_may_take_a_part_of_what_was_set_above_the_file() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    let node = TestNode::start(CAP);
+    open_to_all(&node);
+    super::set::set(&node, "default", &[("memory", "400MiB")], None).unwrap();
+    let mut head = node.client();
+    head.tell("become 65534");
+    let refused = head.tell(r#"launch {"memory":"500MiB"}"#);
+    assert!(
+        refused.starts_with("77 ") && refused.contains("has 419430400 on device 0, set by "),
+        "{refused}"
+    );
+    assert_eq!(
+        head.tell(r#"launch {"memory":"300MiB"}"#),
+        format!("default default#{} {}", head.pid(), 300 * MIB)
+    );
+}
+
+#[test]
+fn a_share_above_its_limit_is_refused_wherever_the_two_come_from() {
+    let quota = format!("{CAP}limit = \"50%\"\n");
+    let node = TestNode::start(&quota);
+    let mut head = node.client();
+    for (launch, told) in [
+        (
+            r#"{"share":"30%","limit":"20%"}"#,
+            "`share` (30%) is more than `limit` (20%): write at most as much",
+        ),
+        (
+            r#"{"share":"60%"}"#,
+            "`share` (60%) is more than `limit` (50%): write at most as much",
+        ),
+    ] {
+        assert_eq!(head.tell(&format!("launch {launch}")), format!("64 {told}"));
+    }
+    assert!(node.status().tenants.is_empty(), "nothing was left behind");
+    let set = |values: &[(&str, &str)]| super::set::set(&node, "default", values, None);
+    let refused = set(&[("share", "60%")]).unwrap_err();
+    assert_eq!(
+        refused.message,
+        "default: `share` (60%) is more than `limit` (50%): write at most as much"
+    );
+    set(&[("share", "60%"), ("limit", "80%")]).unwrap();
+    assert!(set(&[("limit", "55%")]).is_err());
+    set(&[("limit", "60%")]).unwrap();
+    assert!(
+        head.tell(r#"launch {"share":"60%"}"#).starts_with("default "),
+        "what is set goes before the file"
+    );
+}
+
+#[test]
 fn a_launch_that_makes_no_sense_is_refused_with_the_right_code() {
     let node = TestNode::start(CAP);
     let mut head = node.client();

@@ -6,7 +6,7 @@ use super::*;
 use crate::exit::Exit;
 use crate::protocol::set::{Changed, Set};
 
-fn set(
+pub fn set(
     node: &TestNode,
     target: &str,
     values: &[(&str, &str)],
@@ -221,6 +221,8 @@ fn others_may_only_lower_an_account_that_is_theirs_alone() {
         let answer = ask(&mut user, target, key, value);
         assert!(answer.starts_with("77 "), "{target} {key}={value}: {answer}");
     }
+    let answer = ask(&mut user, &name, "memory", "1MiB");
+    assert!(answer.contains(&format!("did you mean `{account}`?")), "{answer}");
     assert_eq!(ask(&mut user, &account, "memory", "100MiB"), "ok");
     assert_eq!(node.caps(&account)[0], 100 * MIB);
     assert_eq!(
