@@ -1,9 +1,10 @@
 //! `stint run`: a command as a tenant. Finds the node or starts a private one (`run/node.rs`), registers itself as the
-//! head of a launch, puts the shim in front of the command (`run/environment.rs`), and passes signals and the exit code
+//! head of a launch, looks which devices it asked for (`run/gpus.rs`), puts the shim in front of the command (`run/environment.rs`), and passes signals and the exit code
 //! through (`run/child.rs`). It prints nothing unless it fails: stdout and stderr are the command's.
 
 mod child;
 mod environment;
+mod gpus;
 mod node;
 mod private_node;
 
@@ -50,11 +51,11 @@ pub struct Args {
     pub command: Vec<OsString>,
 }
 
-/// Runs the verb. Its own failures end with 125, a command that cannot be executed with 126, one not found with 127, and
-/// what the node does not permit with 77.
+/// Runs the verb. A value that is wrong, whoever finds that, ends with 64, what the node does not permit with 77, a command
+/// that cannot be executed with 126, one not found with 127, and its other failures with 125.
 pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
     let ended = prepare_and_run(args, run_dir).map_err(|failure| match failure.exit {
-        Exit::NOT_PERMITTED | Exit::CANNOT_EXECUTE | Exit::NOT_FOUND => failure,
+        Exit::USAGE | Exit::NOT_PERMITTED | Exit::CANNOT_EXECUTE | Exit::NOT_FOUND => failure,
         _ => Failure {
             exit: Exit::RUN_FAILED,
             ..failure
@@ -68,19 +69,24 @@ fn prepare_and_run(args: Args, run_dir: Option<&Path>) -> Result<child::Ended, F
     let mut node = node::Node::find_or_start(run_dir, args.driver, args.devices.as_deref())?;
     let launched = node.connection.launch(launch(&args))?;
     if let Some(asked) = args.driver.filter(|asked| *asked != launched.driver) {
-        return Err(Failure::failed(format!(
+        return Err(Failure::usage(format!(
             "the node at {} has driver {}, not {}: leave `--driver` out",
             node.run_dir.display(),
             launched.driver.as_str(),
             asked.as_str()
         )));
     }
+    let gpus = args
+        .gpus
+        .as_ref()
+        .map(|list| gpus::visible(list, &launched.devices))
+        .transpose()?;
     let changes = environment::Front {
         artefacts: &artefacts,
         sim: launched.driver == Driver::Sim,
         run_dir: &node.run_dir,
         newer_driver: newer_driver(&artefacts, launched.driver),
-        gpus: args.gpus.as_deref(),
+        gpus: gpus.as_deref(),
     }
     .variables(&environment::Own::read())?;
     let (program, arguments) = args

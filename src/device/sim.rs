@@ -3,7 +3,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -17,15 +17,51 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Makes sure a stand-in node answers in `run_dir`. `devices` describes a node that is started, such as `h200:2`; one that
-/// runs already keeps what it has.
+/// runs already must have these.
 pub fn ensure(artefacts: &Artefacts, run_dir: &Path, devices: Option<&str>) -> Result<(), Failure> {
     let socket = std::path::absolute(run_dir.join(driver::run_dir::SIM_SOCKET)).map_err(Failure::failed)?;
-    if answers(&socket) {
-        return Ok(());
-    }
     let program = artefacts.sim_server();
-    let mut command = Command::new(&program);
-    command.arg("serve").arg("--socket").arg(&socket);
+    if let Some(devices) = devices {
+        compare(&program, &socket, devices)?;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let mut server: Option<Child> = None;
+    while !answers(&socket) {
+        if Instant::now() > deadline {
+            return Err(Failure::failed(format!(
+                "{}: the stand-in node does not answer",
+                socket.display()
+            )));
+        }
+        let ended = match &mut server {
+            None => true,
+            Some(server) => match server.try_wait() {
+                Ok(Some(status)) if !status.success() => {
+                    return Err(Failure::failed(format!(
+                        "the stand-in node did not start ({status}); see above"
+                    )));
+                }
+                // Another node had the place: one that answers in a moment, or one that was about to leave.
+                Ok(Some(_)) => !answers(&socket),
+                _ => false,
+            },
+        };
+        if ended {
+            server = Some(start(&program, &socket, devices)?);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let Some(mut server) = server else { return Ok(()) };
+    // It is our child and not ours: somebody has to take its exit status, whenever that comes.
+    let reaper = std::thread::Builder::new()
+        .name("stint-sim-wait".into())
+        .spawn(move || server.wait());
+    reaper.map(drop).map_err(Failure::failed)
+}
+
+fn start(program: &Path, socket: &Path, devices: Option<&str>) -> Result<Child, Failure> {
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--socket").arg(socket);
     if let Some(devices) = devices {
         command.args(["--devices", devices]);
     }
@@ -35,42 +71,27 @@ pub fn ensure(artefacts: &Artefacts, run_dir: &Path, devices: Option<&str>) -> R
         .stdout(Stdio::null())
         .process_group(0)
         .env_remove("LD_PRELOAD");
-    let mut server = command
+    command
         .spawn()
+        .map_err(|error| Failure::failed(format!("{}: {error}", program.display())))
+}
+
+/// Whether `devices` is a list of devices, and the one of the node at `socket` if one runs there.
+fn compare(program: &Path, socket: &Path, devices: &str) -> Result<(), Failure> {
+    let mut command = Command::new(program);
+    command.arg("compare").arg("--socket").arg(socket);
+    command.args(["--devices", devices]).env_remove("LD_PRELOAD");
+    let ended = command
+        .output()
         .map_err(|error| Failure::failed(format!("{}: {error}", program.display())))?;
-    let deadline = Instant::now() + PATIENCE;
-    let started = loop {
-        if answers(&socket) {
-            break Ok(());
-        }
-        match server.try_wait() {
-            // Another node was faster, and answers in a moment.
-            Ok(Some(status)) if !status.success() => {
-                let exit = if status.code() == Some(64) {
-                    Exit::USAGE
-                } else {
-                    Exit::FAILED
-                };
-                break Err(Failure::new(
-                    exit,
-                    format!("the stand-in node did not start ({status}); see above"),
-                ));
-            }
-            _ if Instant::now() > deadline => {
-                break Err(Failure::failed(format!(
-                    "{}: the stand-in node does not answer",
-                    socket.display()
-                )));
-            }
-            _ => std::thread::sleep(PAUSE),
-        }
-    };
-    // It is our child and not ours: somebody has to take its exit status, whenever that comes.
-    let reaper = std::thread::Builder::new()
-        .name("stint-sim-wait".into())
-        .spawn(move || server.wait());
-    reaper.map_err(Failure::failed)?;
-    started
+    if ended.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let why = said.trim_end();
+    let code = ended.status.code().and_then(|code| u8::try_from(code).ok());
+    let exit = code.map_or(Exit::FAILED, Exit);
+    Err(Failure::new(exit, why.strip_prefix("stint-sim: ").unwrap_or(why)))
 }
 
 /// Whether a node listens at `socket`.

@@ -66,12 +66,15 @@ pub fn run(mut command: Command) -> Result<Ended, Failure> {
         .chain([SIGCHLD]);
     let mut signals = SignalsInfo::<WithOrigin>::new(wanted).map_err(Failure::failed)?;
     let child = command.spawn().map_err(|error| {
-        let exit = if error.kind() == ErrorKind::NotFound {
-            Exit::NOT_FOUND
+        let program = command.get_program().display();
+        if error.kind() == ErrorKind::NotFound {
+            Failure::new(Exit::NOT_FOUND, format!("{program}: there is no such command"))
         } else {
-            Exit::CANNOT_EXECUTE
-        };
-        Failure::new(exit, format!("{}: {error}", command.get_program().display()))
+            Failure::new(
+                Exit::CANNOT_EXECUTE,
+                format!("{program}: it cannot be executed: {error}"),
+            )
+        }
     })?;
     let pid = Pid::from_child(&child);
     drop(child); // waited for by number, beside what else ends below us

@@ -40,18 +40,17 @@ pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
         while matches!(std::io::stdin().read(&mut nothing), Ok(1..)) {}
         daemon.stop()
     });
-    if let Err(failure) = &ended
-        && matches!(answer, Answer::Error(_))
-    {
-        tell(&answer).map_err(|_| failure.clone())?;
-    }
     if ours {
         let _ = fs::remove_dir_all(run_dir); // what is left is of no use to anybody
     } else {
         // Nobody is here any more: a program that begins now goes on without a cap, as it would without this node.
         let _ = fs::remove_file(run_dir.join(driver::run_dir::ATTACH_POLICY));
     }
-    ended.map(|()| Exit::OK)
+    match (ended, &answer) {
+        // Who asked tells it: on stderr as well it would stand there twice, or not, as it came.
+        (Err(failure), Answer::Error(_)) => tell(&answer).map(|()| failure.exit).map_err(|_| failure),
+        (ended, _) => ended.map(|()| Exit::OK),
+    }
 }
 
 fn start(args: &Args, run_dir: &Path, ours: bool) -> Result<Daemon, Failure> {

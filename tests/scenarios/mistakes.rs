@@ -61,8 +61,91 @@ fn a_private_node_that_cannot_start_says_why() {
     let mut command = std::process::Command::new(crate::harness::artefacts::directory().join("bin/stint"));
     command.args(["run", "--driver", "sim", "--devices", "foo", "--", "true"]);
     let outcome = run(command.env("STINT_RUN_DIR", place.path().join("node")));
-    assert_eq!(outcome.code, 125, "{outcome:?}");
-    assert!(outcome.stderr.contains("no device model `foo`"), "{outcome:?}");
+    assert_eq!(outcome.code, 64, "{outcome:?}");
+    assert_eq!(
+        outcome.stderr,
+        "stint: --devices: no device model `foo`; there are h200, h100, a100, l4, t4\n"
+    );
+    // The node's process leaves the telling to who asked: else it would stand there twice now and then.
+    let mut command = std::process::Command::new(crate::harness::artefacts::directory().join("bin/stint"));
+    command.args(["private-node", "--driver", "sim", "--devices", "foo"]);
+    let outcome = run(command.env("STINT_RUN_DIR", place.path().join("node")));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (64, ""), "{outcome:?}");
+    assert!(outcome.stdout.contains("no device model"), "{outcome:?}");
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_told_from_one_that_is_not_there() {
+    let node = Node::start(Setup::quota(""));
+    for (command, code, told) in [
+        (
+            "no-such-command",
+            127,
+            "stint: no-such-command: there is no such command\n",
+        ),
+        (
+            "/etc/passwd",
+            126,
+            "stint: /etc/passwd: it cannot be executed: Permission denied (os error 13)\n",
+        ),
+    ] {
+        let outcome = run(&mut node.stint(&["run", "--", command]));
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (code, told));
+    }
+}
+
+#[test]
+fn an_empty_variable_names_no_run_directory_and_help_is_of_the_program_that_does_the_work() {
+    let node = Node::unstarted(Setup::default());
+    let outcome = run(node.stint(&["status"]).env("STINT_RUN_DIR", ""));
+    assert_ne!(outcome.code, 64, "{outcome:?}");
+    let help = run(&mut node.stint(&["sim", "start", "--help"])).success();
+    assert!(help.stdout.contains("--time-scale"), "{help:?}");
+}
+
+#[test]
+fn devices_that_a_running_stand_in_does_not_have_are_not_ignored() {
+    let node = Node::bare(Setup::default());
+    for (words, code) in [
+        (
+            &["daemon", "--driver", "sim", "--devices", "h200:2"] as &[&str],
+            1,
+        ),
+        (
+            &["run", "--driver", "sim", "--devices", "h200:2", "--", "true"],
+            125,
+        ),
+    ] {
+        let outcome = run(&mut node.stint(words));
+        assert_eq!(outcome.code, code, "{outcome:?}");
+        assert!(
+            outcome.stderr.contains("a stand-in node with h200:1 runs at")
+                && outcome.stderr.contains("not one with h200:2"),
+            "{outcome:?}"
+        );
+    }
+    let same = ["run", "--driver", "sim", "--devices", "h200:1", "--", "true"];
+    run(&mut node.stint(&same)).success();
+}
+
+#[test]
+fn devices_a_command_shall_see_must_be_there() {
+    let node = Node::start(Setup::quota("").devices("h200:2"));
+    for list in ["2", "0,0", "GPU-ffffffff", ""] {
+        let outcome = run(&mut node.stint(&["run", "--gpus", list, "--", "true"]));
+        assert_eq!(outcome.code, 64, "{list}: {outcome:?}");
+        assert!(outcome.stderr.starts_with("stint: --gpus: "), "{outcome:?}");
+    }
+    let words = [
+        "run",
+        "--gpus",
+        "1,0",
+        "--",
+        "sh",
+        "-c",
+        "echo $CUDA_VISIBLE_DEVICES",
+    ];
+    assert_eq!(run(&mut node.stint(&words)).success().stdout, "1,0\n");
 }
 
 #[test]
