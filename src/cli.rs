@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::exit::{Exit, Failure};
 use crate::{
     completions, config_check, daemon, demo, device, doctor, drain, event_lines, host, keeper, load, man,
-    reap, recommend, reload, run, set, sim, status, top, why,
+    output, reap, recommend, reload, run, set, sim, status, top, why,
 };
 
 #[derive(Debug, Parser)]
@@ -21,14 +21,9 @@ use crate::{
 pub struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
-    /// The node's run directory, for private nodes and tests [default: /run/stint as root, else the user's own]
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "STINT_RUN_DIR",
-        hide_env_values = true
-    )]
+    /// The node's run directory, for private nodes and tests [default: $STINT_RUN_DIR, else /run/stint as root, else the
+    /// user's own]
+    #[arg(long, global = true, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
 }
 
@@ -118,15 +113,36 @@ pub fn main() -> std::process::ExitCode {
     match dispatch(cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("stint: {failure}");
+            output::failure(&failure);
             failure.exit.into()
         }
     }
 }
 
+/// The command line as it is shown to people: without the verbs that only our own programs use.
+pub fn shown() -> clap::Command {
+    let whole = Cli::command();
+    let mut shown = clap::Command::new("stint")
+        .version(env!("CARGO_PKG_VERSION"))
+        .max_term_width(100)
+        .disable_help_subcommand(true)
+        .args(whole.get_arguments().cloned())
+        .subcommands(
+            whole
+                .get_subcommands()
+                .filter(|verb| !verb.is_hide_set())
+                .cloned(),
+        );
+    if let Some(about) = whole.get_about() {
+        shown = shown.about(about.clone());
+    }
+    shown
+}
+
 /// One arm per verb; `run_dir` of the command line goes to every verb that talks to a node.
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     let Cli { verb, run_dir } = cli;
+    let run_dir = run_dir.or_else(driver::run_dir::named);
     match verb {
         Verb::Run(args) => run::main(args, run_dir.as_deref()),
         Verb::PrivateNode(args) => run::private_node(args, run_dir.as_deref()),
@@ -157,11 +173,22 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
 mod tests {
     use super::*;
     use crate::config::units::{Bytes, Memory};
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_only_our_own_programs_type_is_not_shown() {
+        let mut shown = shown();
+        let help = shown.render_help().to_string();
+        for hidden in Cli::command().get_subcommands().filter(|verb| verb.is_hide_set()) {
+            let name = hidden.get_name();
+            assert!(shown.find_subcommand(name).is_none(), "{name}");
+            assert!(!help.contains(&format!("  {name} ")), "{help}");
+        }
+        shown.debug_assert();
     }
 
     #[test]

@@ -30,6 +30,51 @@ impl Exit {
     pub const NOT_FOUND: Exit = Exit(127);
 }
 
+/// What the exit codes mean, for people: code, meaning, and the verbs it is for where that is not all.
+pub const MEANINGS: [(Exit, &str, &[&str]); 10] = [
+    (Exit::OK, "Done.", &[]),
+    (
+        Exit::FAILED,
+        "It failed, or the answer is no: a promise is broken, a check fails.",
+        &[],
+    ),
+    (Exit::REFUSED, "An allocation it needed was refused.", &["load"]),
+    (
+        Exit::USAGE,
+        "The command line is wrong, or a value in it is, whoever finds that.",
+        &[],
+    ),
+    (Exit::UNREACHABLE, "No daemon, or no stand-in node, answers.", &[]),
+    (Exit::NOT_PERMITTED, "The caller may not do this.", &[]),
+    (
+        Exit::BAD_CONFIG,
+        "The quota file, or another file that was named, is wrong.",
+        &[],
+    ),
+    (
+        Exit::RUN_FAILED,
+        "It failed itself, before the command began; also where 1, 69 or 78 would tell so elsewhere.",
+        &["run"],
+    ),
+    (
+        Exit::CANNOT_EXECUTE,
+        "The command was found and cannot be executed.",
+        &["run"],
+    ),
+    (Exit::NOT_FOUND, "There is no such command.", &["run"]),
+];
+
+/// The codes that `verb` ends with, and what each means; `None`: those of all verbs.
+pub fn meanings(verb: Option<&str>) -> impl Iterator<Item = (Exit, &'static str)> {
+    // What `run` ends with is its command's; its own failures are told apart by codes few commands use.
+    let elsewhere = [Exit::FAILED, Exit::UNREACHABLE, Exit::BAD_CONFIG];
+    MEANINGS
+        .into_iter()
+        .filter(move |(_, _, verbs)| verbs.is_empty() || verb.is_none_or(|verb| verbs.contains(&verb)))
+        .filter(move |(exit, _, _)| verb != Some("run") || !elsewhere.contains(exit))
+        .map(|(exit, meaning, _)| (exit, meaning))
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.0)

@@ -14,7 +14,8 @@ use crate::exit::{Exit, Failure};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Verb {
-    /// Start the stand-in node; it stays until `stop`
+    /// Start the stand-in node; it stays until `stop`. `stint sim start --help` lists its options
+    #[command(disable_help_flag = true)]
     Start(StartArgs),
     /// Its own truth per process: busy ns, bytes, high-water mark
     Status {
@@ -29,6 +30,7 @@ pub enum Verb {
 /// Passed on to `stint-sim`, which checks the values.
 #[derive(Debug, clap::Args)]
 pub struct StartArgs {
+    /// For example `--devices h200:2`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub options: Vec<OsString>,
 }
