@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use crate::config::units::Bytes;
-use crate::config::{Capacity, Config, NotInForce, Problem, Problems};
-use crate::daemon::QuotaFiles;
+use crate::config::{Capacity, Config, Match, Problem, Problems, Source};
+use crate::daemon::{QuotaFiles, checked};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -74,30 +74,6 @@ impl FromStr for Devices {
 struct Report<'a> {
     ok: bool,
     errors: &'a [Problem],
-    /// Keys that are right and have no effect yet.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_in_force: Vec<Later<'a>>,
-}
-
-#[derive(Serialize)]
-struct Later<'a> {
-    key: &'a str,
-    stanza: &'a str,
-    file: &'a std::path::Path,
-    line: usize,
-    column: usize,
-}
-
-impl<'a> Later<'a> {
-    fn of(key: &'a NotInForce) -> Later<'a> {
-        Later {
-            key: key.key,
-            stanza: &key.stanza,
-            file: &key.at.file,
-            line: key.at.line,
-            column: key.at.column,
-        }
-    }
 }
 
 /// Runs `config check`. Exit 78 with every mistake: on stderr, or on stdout as JSON.
@@ -108,39 +84,30 @@ pub fn main(verb: Verb) -> Result<Exit, Failure> {
     } else {
         QuotaFiles::named(args.files)
     };
-    let checked = files.config().and_then(|config| {
+    let checked = files.read().and_then(|sources| {
+        let config = checked(&sources)?;
         let devices = args.devices.map(|Devices(devices)| devices).unwrap_or_default();
         let problems = config.beyond(&devices, SystemTime::now());
         if problems.is_empty() {
-            Ok(config)
+            Ok((sources, config))
         } else {
             Err(Problems(problems))
         }
     });
-    match checked {
-        Ok(config) if args.json => {
-            output::json(&Report {
-                ok: true,
-                errors: &[],
-                not_in_force: config.not_in_force.iter().map(Later::of).collect(),
-            })?;
-            Ok(Exit::OK)
-        }
-        Ok(config) => tell(&config),
-        Err(problems) if args.json => {
-            output::json(&Report {
-                ok: false,
-                errors: &problems.0,
-                not_in_force: Vec::new(),
-            })?;
-            Ok(Exit::BAD_CONFIG)
-        }
-        Err(problems) => Err(Failure::bad_config(problems)),
+    if args.json {
+        let errors = checked.as_ref().err().map_or(&[][..], |problems| &problems.0);
+        let ok = checked.is_ok();
+        output::json(&Report { ok, errors })?;
+        return Ok(if ok { Exit::OK } else { Exit::BAD_CONFIG });
     }
+    let (sources, config) = checked.map_err(Failure::bad_config)?;
+    tell(&config)?;
+    output::line(&what_was_read(&files, &sources))?;
+    Ok(Exit::OK)
 }
 
-/// What is right, and what of it does nothing yet.
-fn tell(config: &Config) -> Result<Exit, Failure> {
+/// What is right, and what of it does nothing yet or reaches nobody.
+fn tell(config: &Config) -> Result<(), Failure> {
     for key in &config.not_in_force {
         output::line(&key.to_string())?;
     }
@@ -152,9 +119,49 @@ fn tell(config: &Config) -> Result<Exit, Failure> {
                 tenant.at
             ))?;
         }
+        for whom in tenant.matches.iter().flat_map(unknown) {
+            output::line(&format!(
+                "{}: [tenants.{name}] matches {whom}, whom this machine does not know",
+                tenant.at
+            ))?;
+        }
     }
-    output::line("no mistakes")?;
-    Ok(Exit::OK)
+    Ok(())
+}
+
+/// Users and groups of a match that this machine has no name for. Not a mistake: one file may serve several machines, and a
+/// user may be made later.
+fn unknown(one: &Match) -> Vec<String> {
+    let user = |name: &String| matches!(nix::unistd::User::from_name(name), Ok(None));
+    let group = |name: &String| matches!(nix::unistd::Group::from_name(name), Ok(None));
+    // A number needs no name.
+    let is_name = |name: &&String| name.parse::<u32>().is_err();
+    let users = one.user.iter().filter(is_name).filter(|name| user(name));
+    let groups = one.group.iter().filter(is_name).filter(|name| group(name));
+    users
+        .map(|name| format!("user `{name}`"))
+        .chain(groups.map(|name| format!("group `{name}`")))
+        .collect()
+}
+
+/// That nothing is wrong, and with what: no file at all is no mistake either.
+fn what_was_read(files: &QuotaFiles, sources: &[Source]) -> String {
+    let shown = |path: &PathBuf| match path.extension().is_some_and(|end| end == "toml") {
+        true => path.display().to_string(),
+        false => format!("{}/*.toml", path.display()),
+    };
+    if sources.is_empty() {
+        let looked: Vec<String> = files.paths().iter().map(shown).collect();
+        return format!(
+            "no mistakes: there is no quota file ({}); without one nothing is capped",
+            looked.join(", ")
+        );
+    }
+    let read: Vec<String> = sources
+        .iter()
+        .map(|source| source.path.display().to_string())
+        .collect();
+    format!("no mistakes in {}", read.join(", "))
 }
 
 #[cfg(test)]

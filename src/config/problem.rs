@@ -14,9 +14,7 @@ pub struct Problem {
     /// From 1, in characters; 0 where `line` is.
     pub column: usize,
     pub message: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 

@@ -19,7 +19,10 @@ fn config_check_tells_every_mistake_and_its_exit_code_says_whether_there_is_one(
     let node = Node::unstarted(Setup::default());
     let good = check(&node, &["good/contract.toml"]);
     assert_eq!((good.code, good.stderr.as_str()), (0, ""), "{good:?}");
-    assert!(good.stdout.ends_with("no mistakes\n"), "{good:?}");
+    assert!(
+        good.stdout.ends_with("no mistakes in good/contract.toml\n"),
+        "{good:?}"
+    );
     assert!(
         good.stdout
             .contains("`share` of [defaults] is understood and not in force yet"),
@@ -29,11 +32,12 @@ fn config_check_tells_every_mistake_and_its_exit_code_says_whether_there_is_one(
     let broken = check(&node, &["broken/many-at-once.toml"]);
     let expected = root().join("tests/corpus/config/broken/many-at-once.expected");
     let expected = fs::read_to_string(expected).expect("a file of the corpus");
-    let expected = expected
-        .trim_end()
-        .replace("many-at-once.toml:", "broken/many-at-once.toml:");
+    let expected: String = expected
+        .lines()
+        .map(|line| format!("stint: broken/{line}\n"))
+        .collect();
     assert_eq!((broken.code, broken.stdout.as_str()), (78, ""));
-    assert_eq!(broken.stderr, format!("stint: {expected}\n"));
+    assert_eq!(broken.stderr, expected, "every line is marked");
 
     let json = check(&node, &["--json", "broken/priority-misspelt.toml"]);
     assert_eq!((json.code, json.stderr.as_str()), (78, ""));
@@ -43,10 +47,49 @@ fn config_check_tells_every_mistake_and_its_exit_code_says_whether_there_is_one(
         "allowed": ["low", "normal", "high"], "suggestion": "high",
     });
     assert_eq!(report, serde_json::json!({ "ok": false, "errors": [error] }));
-    let json = check(&node, &["--json", "good/empty.toml"]);
+    for file in ["good/empty.toml", "good/contract.toml"] {
+        let json = check(&node, &["--json", file]);
+        assert_eq!(
+            (json.code, json.stdout.as_str()),
+            (0, "{\"ok\":true,\"errors\":[]}\n")
+        );
+    }
+    let json = check(&node, &["--json", "absent.toml"]);
     assert_eq!(
         (json.code, json.stdout.as_str()),
-        (0, "{\"ok\":true,\"errors\":[]}\n")
+        (
+            78,
+            "{\"ok\":false,\"errors\":[{\"file\":\"absent.toml\",\"line\":0,\"column\":0,\"message\":\"cannot be read: No \
+             such file or directory (os error 2)\",\"allowed\":[],\"suggestion\":null}]}\n"
+        )
+    );
+}
+
+#[test]
+fn config_check_says_what_it_looked_at_and_whom_nobody_here_is() {
+    let node = Node::unstarted(Setup::default());
+    let drop_ins = node.directory().join("stint.d");
+    fs::create_dir(&drop_ins).expect("a directory can be made");
+    let directory = drop_ins.to_str().expect("a path of the test's");
+    let nothing = check(&node, &[directory]).success();
+    assert_eq!(
+        nothing.stdout,
+        format!("no mistakes: there is no quota file ({directory}/*.toml); without one nothing is capped\n")
+    );
+    let file = drop_ins.join("a.toml");
+    fs::write(
+        &file,
+        "[tenants.a]\nmatch = [{ user = \"nobody-here\" }, { user = \"root\" }, { user = \"4711\" }, { group = \"none-here\" }]\n",
+    )
+    .expect("a drop-in can be written");
+    let shown = file.display();
+    assert_eq!(
+        check(&node, &[directory]).success().stdout,
+        format!(
+            "{shown}:1:10: [tenants.a] matches user `nobody-here`, whom this machine does not know\n\
+             {shown}:1:10: [tenants.a] matches group `none-here`, whom this machine does not know\n\
+             no mistakes in {shown}\n"
+        )
     );
 }
 
