@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cli::Driver;
 use crate::exit::{Exit, Failure};
 use crate::protocol::Connection;
 use crate::{output, place};
@@ -90,6 +91,9 @@ fn examine(run_dir: &Path, prove: bool) -> Vec<Check> {
             return checks;
         }
     };
+    if daemon.is_some_and(|daemon| daemon.uid == 0) {
+        checks.push(files::reach(&absolute(run_dir), node.driver.kind == Driver::Sim));
+    }
     checks.extend(node::checks(&node, env!("CARGO_PKG_VERSION")));
     if prove {
         checks.push(proof::prove(&absolute(run_dir), &node, &mut connection));

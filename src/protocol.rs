@@ -134,10 +134,7 @@ impl Connection {
                 patience: PATIENCE,
             }),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                Err(Failure::not_permitted(format!(
-                    "{}: permission denied: the node is another user's own",
-                    path.display()
-                )))
+                Err(Failure::not_permitted(closed(&path)))
             }
             Err(error) => Err(Failure::unreachable(format!(
                 "no daemon answers at {} ({error}): start one with `stint daemon`",
@@ -241,6 +238,24 @@ impl Connection {
     fn broken(&self, why: impl std::fmt::Display) -> Failure {
         Failure::unreachable(format!("the daemon at {} broke off: {why}", self.path.display()))
     }
+}
+
+/// Who keeps the caller away from the node whose socket is `path`.
+fn closed(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let part = driver::run_dir::closed_part(path);
+    let whose = std::fs::symlink_metadata(&part).map_or(String::new(), |found| {
+        format!(
+            ", which is user {}'s with mode {:o}",
+            found.uid(),
+            found.mode() & 0o7777
+        )
+    });
+    format!(
+        "the node at {} cannot be reached: permission denied by {}{whose}",
+        path.parent().unwrap_or(path).display(),
+        part.display()
+    )
 }
 
 #[cfg(test)]

@@ -48,7 +48,10 @@ pub fn quota() -> Check {
 pub fn policy(run_dir: &Path, owner: Option<u32>) -> Vec<Check> {
     let path = run_dir.join(driver::run_dir::ATTACH_POLICY);
     let (name, shown) = ("policy", path.display());
-    let mend = "restart the daemon: it writes it";
+    let mend = match owner {
+        Some(_) => "restart the daemon: it writes it",
+        None => "start the daemon: it writes it",
+    };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) => {
@@ -70,6 +73,47 @@ pub fn policy(run_dir: &Path, owner: Option<u32>) -> Vec<Check> {
     };
     checks.extend(rights(name, &path, owner, 0o022));
     checks
+}
+
+/// Whether every user of this machine reaches the node of root in `run_dir`. The stand-in's socket is its device node: who
+/// cannot open it has no GPU.
+pub fn reach(run_dir: &Path, sim: bool) -> Check {
+    let stand_in = run_dir.join(driver::run_dir::SIM_SOCKET);
+    let attach = run_dir.join("attach");
+    let mut directories: Vec<&Path> = run_dir.ancestors().collect();
+    directories.reverse();
+    directories.push(&attach);
+    directories.extend(stand_in.parent().filter(|_| sim));
+    let mode = |path: &Path| fs::metadata(path).map(|found| found.mode() & 0o777).ok();
+    for directory in directories {
+        if let Some(mode) = mode(directory).filter(|mode| mode & 0o001 == 0) {
+            return Check::warn(
+                "reach",
+                format!(
+                    "{} is closed to other users (mode {mode:o}): of theirs no program can be a client here",
+                    directory.display()
+                ),
+                format!(
+                    "nothing, if the node is yours alone; else `chmod o+x {}`, or leave --run-dir and STINT_RUN_DIR out",
+                    directory.display()
+                ),
+            );
+        }
+    }
+    if let Some(mode) = mode(&stand_in).filter(|mode| sim && mode & 0o006 != 0o006) {
+        return Check::fail(
+            "reach",
+            format!(
+                "{} has mode {mode:o}: other users have no GPU",
+                stand_in.display()
+            ),
+            format!(
+                "`chmod 666 {}`, or end the stand-in, `stint sim stop`, and restart the daemon",
+                stand_in.display()
+            ),
+        );
+    }
+    Check::ok("reach", "every user's programs reach the node")
 }
 
 /// The run directory and what listens in it.
@@ -170,6 +214,40 @@ mod tests {
         assert_eq!(
             verdicts(&policy(dir.path(), own.map(|uid| uid + 1))),
             [Verdict::Ok, Verdict::Fail]
+        );
+    }
+
+    #[test]
+    fn what_keeps_other_users_out_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("node");
+        for directory in ["node", "node/attach", "node/sim"] {
+            fs::create_dir(dir.path().join(directory)).unwrap();
+        }
+        let mode = |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        let (closed, socket) = (dir.path().to_path_buf(), path.join("sim/sim.sock"));
+        let _listening = UnixListener::bind(&socket).unwrap();
+        for open in [&closed, &path, &path.join("attach"), &path.join("sim")] {
+            mode(open, 0o755);
+        }
+        mode(&socket, 0o666);
+        assert_eq!(reach(&path, true).verdict, Verdict::Ok);
+        mode(&socket, 0o600);
+        assert_eq!(reach(&path, true).verdict, Verdict::Fail);
+        assert_eq!(reach(&path, false).verdict, Verdict::Ok, "it is not of this node");
+        mode(&path.join("sim"), 0o700);
+        let check = reach(&path, true);
+        assert_eq!(check.verdict, Verdict::Warn);
+        assert!(
+            check
+                .found
+                .starts_with(&format!("{} is", path.join("sim").display()))
+        );
+        mode(&closed, 0o700);
+        let check = reach(&path, false);
+        assert!(
+            check.found.starts_with(&format!("{} is", closed.display())),
+            "{check:?}"
         );
     }
 

@@ -64,7 +64,7 @@ pub fn prove(run_dir: &Path, node: &Node, connection: &mut Connection) -> Check 
         Err(failure) if failure.exit == Exit::NOT_PERMITTED => Check::warn(
             NAME,
             format!("not tried: {}", failure.message),
-            "run the doctor as root",
+            "run the doctor as root, or as a user who has more",
         ),
         Err(failure) => Check::fail(
             NAME,
@@ -205,7 +205,14 @@ fn client(run_dir: &Path, driver: Driver, device: u32, words: &[&str]) -> Result
 
 fn report(ended: &Output) -> Result<Report, Failure> {
     let exit = match ended.status.code() {
-        Some(code) if code == i32::from(Exit::NOT_PERMITTED.0) => Exit::NOT_PERMITTED,
+        // More than what was set is a wrong value to those who may ask for anything.
+        Some(code)
+            if [Exit::NOT_PERMITTED, Exit::USAGE]
+                .map(|exit| i32::from(exit.0))
+                .contains(&code) =>
+        {
+            Exit::NOT_PERMITTED
+        }
         _ => Exit::FAILED,
     };
     serde_json::from_slice(&ended.stdout).map_err(|_| {

@@ -64,6 +64,15 @@ fn a_healthy_node_passes_and_its_cap_is_proven_by_a_client_that_tries() {
 }
 
 #[test]
+fn a_cap_too_small_for_the_proof_is_no_fault_of_the_node() {
+    let node = Node::start(Setup::quota(""));
+    run(&mut node.stint(&["set", "default", "memory=1GiB"])).success();
+    let outcome = doctor(&node, &[]);
+    assert_eq!(verdict(&outcome, "proof").as_deref(), Some("warn"), "{outcome:?}");
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+}
+
+#[test]
 fn a_shim_that_does_nothing_fails_the_proof() {
     let node = Node::start(Setup::quota(""));
     let root = node.directory().join("tree");

@@ -22,6 +22,7 @@ mod packages;
 mod processes;
 mod restarts;
 mod silence;
+mod strangers;
 mod verbs;
 mod waits;
 
