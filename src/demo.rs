@@ -39,17 +39,18 @@ pub struct Args {
 
 /// Runs the verb: exit 1 when a promise was broken.
 pub fn main(args: Args) -> Result<Exit, Failure> {
-    let sabotage = match &args.break_promise {
-        None => Sabotage::default(),
-        Some(name) => (promise(name)?.sabotage)(),
-    };
+    let broken = args.break_promise.as_deref().map(promise).transpose()?;
+    let sabotage = broken.map_or_else(Sabotage::default, |promise| (promise.sabotage)());
     let progress = Progress::new(!args.json && std::io::stdout().is_terminal());
     let mut stage = Stage::open(&args, sabotage, progress)?;
     let rows = PROMISES
         .iter()
         .map(|promise| act(promise, &mut stage))
         .collect::<Result<Vec<Row>, Failure>>()?;
-    let document = Document::new(rows, stage.close());
+    let document = Document {
+        sabotaged: broken.map(|promise| promise.sabotaged),
+        ..Document::new(rows, stage.close())
+    };
     if args.json {
         output::json(&document)?;
     } else {

@@ -17,6 +17,9 @@ pub struct Document {
     pub clients: Vec<Seen>,
     /// Every promise was kept.
     pub ok: bool,
+    /// What `--break` took away.
+    #[serde(skip)]
+    pub sabotaged: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,6 +34,9 @@ pub struct Row {
     pub ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What has happened, where what was measured breaks the promise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
 }
 
 /// A client that lived to tell.
@@ -55,6 +61,7 @@ impl Row {
             promise: words,
             unit,
             keeps,
+            broken,
             ..
         } = promise;
         match outcome {
@@ -68,6 +75,7 @@ impl Row {
                     samples,
                     ok,
                     error: None,
+                    broken: (!ok).then(|| broken(value)),
                 }
             }
             Err(failure) => {
@@ -80,6 +88,7 @@ impl Row {
                     samples: 0,
                     ok: false,
                     error,
+                    broken: None,
                 }
             }
         }
@@ -102,6 +111,7 @@ impl Document {
             promises,
             clients,
             ok,
+            sabotaged: None,
         }
     }
 
@@ -142,14 +152,16 @@ impl Document {
                 measured(row),
                 row.promise
             );
-        }
-        for row in &self.promises {
-            if let Some(error) = &row.error {
-                text += &format!("{}: {error}\n", row.name);
+            if let Some(why) = row.broken.as_ref().or(row.error.as_ref()) {
+                text += &format!("  BROKEN: {why}\n");
             }
         }
         let kept = self.promises.iter().filter(|row| row.ok).count();
-        text + &format!("\n{kept} of {} promises kept", self.promises.len())
+        text += &format!("\n{kept} of {} promises kept", self.promises.len());
+        if let Some(sabotaged) = self.sabotaged {
+            text += &format!("\nbroken on purpose (--break): {sabotaged}");
+        }
+        text
     }
 }
 
@@ -171,11 +183,42 @@ mod tests {
         assert!(!document.ok);
         let text = document.text();
         assert!(
-            text.contains("1 of 2 promises kept") && text.contains("neighbours-untouched-by-oom: why"),
+            text.contains("1 of 2 promises kept") && text.contains("  BROKEN: why\n"),
             "{text}"
         );
+        assert!(!text.contains("on purpose"), "{text}");
         let json = serde_json::to_value(&document).unwrap();
         assert_eq!(json["promises"][0]["measured"], 0.0);
         assert!(json["promises"][1].get("measured").is_none());
+    }
+
+    #[test]
+    fn a_broken_promise_says_what_has_happened() {
+        let gibibyte = 1024.0 * 1024.0 * 1024.0;
+        for promise in PROMISES {
+            let values = [gibibyte, -gibibyte, 50.0].map(|value| Measured { value, samples: 1 });
+            let broken = values.into_iter().map(|measured| Row::new(promise, Ok(measured)));
+            for row in broken.filter(|row| !row.ok) {
+                let document = Document {
+                    sabotaged: Some(promise.sabotaged),
+                    ..Document::new(vec![row], Vec::new())
+                };
+                let text = document.text();
+                assert!(text.contains("\n  BROKEN: "), "{text}");
+                assert!(
+                    text.ends_with(&format!("\nbroken on purpose (--break): {}", promise.sabotaged)),
+                    "{text}"
+                );
+            }
+        }
+        let restart = PROMISES
+            .iter()
+            .find(|promise| promise.name == "daemon-restart-harmless")
+            .expect("a promise");
+        assert_eq!(
+            (restart.broken)(gibibyte),
+            "after the restarts a tenant had 1 GiB more of the device than its cap: what its running process held was granted a \
+             second time"
+        );
     }
 }

@@ -3,6 +3,7 @@
 
 use super::stage::{LAST_PIECE, Stage};
 use super::tenant::Tenant;
+use crate::config::units::Bytes;
 use crate::daemon::Sabotage;
 use crate::exit::Failure;
 
@@ -14,7 +15,11 @@ pub struct Promise {
     pub unit: &'static str,
     pub act: fn(&mut Stage) -> Result<Measured, Failure>,
     pub keeps: fn(f64) -> bool,
+    /// What has happened where the value does not keep it, for an administrator.
+    pub broken: fn(f64) -> String,
     pub sabotage: fn() -> Sabotage,
+    /// What `sabotage` takes away.
+    pub sabotaged: &'static str,
 }
 
 /// What an act found. From the device's own truth, never from the daemon or the shim.
@@ -32,10 +37,15 @@ pub const PROMISES: &[Promise] = &[
         unit: "bytes above the cap",
         act: memory_cap_exact,
         keeps: |above| above <= 0.0 && above > -(LAST_PIECE as f64),
+        broken: |above| match above > 0.0 {
+            true => format!("a tenant had {} more of the device than its cap", bytes(above)),
+            false => format!("a tenant was refused {} below its cap", bytes(-above)),
+        },
         sabotage: || Sabotage {
             caps: true,
             ..Sabotage::default()
         },
+        sabotaged: "programs were told the whole device for their cap",
     },
     Promise {
         name: "neighbours-untouched-by-oom",
@@ -43,10 +53,17 @@ pub const PROMISES: &[Promise] = &[
         unit: "% of the neighbours' kernels",
         act: neighbours_untouched_by_oom,
         keeps: |done| done >= 100.0,
+        broken: |done| {
+            format!(
+                "a tenant at its cap cost its neighbours {:.0} % of their work",
+                100.0 - done
+            )
+        },
         sabotage: || Sabotage {
             isolation: true,
             ..Sabotage::default()
         },
+        sabotaged: "a refusal of one tenant closed the accounts of all others",
     },
     Promise {
         name: "killed-client-reclaimed",
@@ -54,10 +71,17 @@ pub const PROMISES: &[Promise] = &[
         unit: "bytes lost",
         act: killed_client_reclaimed,
         keeps: |lost| lost < LAST_PIECE as f64,
+        broken: |lost| {
+            format!(
+                "{} that a killed process had held stayed charged: its tenant's next one did not get them",
+                bytes(lost)
+            )
+        },
         sabotage: || Sabotage {
             reclaim: true,
             ..Sabotage::default()
         },
+        sabotaged: "what dead processes held was not given back",
     },
     Promise {
         name: "daemon-restart-harmless",
@@ -65,12 +89,29 @@ pub const PROMISES: &[Promise] = &[
         unit: "bytes above the cap",
         act: daemon_restart_harmless,
         keeps: |above| above <= 0.0 && above > -(LAST_PIECE as f64),
+        broken: |above| match above > 0.0 {
+            true => format!(
+                "after the restarts a tenant had {} more of the device than its cap: what its running process held was granted \
+                 a second time",
+                bytes(above)
+            ),
+            false => format!(
+                "after the restarts a tenant was refused {} below its cap: what its running process holds was counted twice",
+                bytes(-above)
+            ),
+        },
         sabotage: || Sabotage {
             adoption: true,
             ..Sabotage::default()
         },
+        sabotaged: "a daemon that started again did not take over what the one before it knew",
     },
 ];
+
+/// An amount as people read it.
+fn bytes(amount: f64) -> String {
+    Bytes(amount as u64).to_string()
+}
 
 const MIB: u64 = 1 << 20;
 
