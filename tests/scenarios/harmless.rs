@@ -1,15 +1,14 @@
 //! Do no harm: programs that never use a GPU run with the shim preloaded exactly as without it, byte for byte.
 //!
-//! Next: `harmless/programs.rs`, which programs.
+//! Next: `harmless/programs.rs`, which programs; `harmless/starts.rs`, what it adds to their start.
 
 mod programs;
+mod starts;
 
 use std::{
-    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
 };
 
 use super::*;
@@ -17,7 +16,6 @@ use crate::harness::{
     long,
     node::Setup,
     outcome::{Outcome, run},
-    root,
     skip::skip,
     wheels,
 };
@@ -139,57 +137,4 @@ fn the_loader_answers_programs_as_without_the_shim() {
         assert_eq!(bare, capped, "{link:?}");
         assert_eq!(bare.stdout.lines().count(), 61, "{}", bare.stdout);
     }
-}
-
-/// Medians of runs by turns, bare and capped.
-fn side_by_side(bare: impl Fn() -> Command, capped: impl Fn() -> Command, turns: usize) -> [Duration; 2] {
-    let mut times = [Vec::new(), Vec::new()];
-    for turn in 0..2 * turns {
-        let mut command = if turn % 2 == 0 { bare() } else { capped() };
-        let start = Instant::now();
-        run(&mut command);
-        times[turn % 2].push(start.elapsed());
-    }
-    times.map(|mut times| {
-        times.sort_unstable();
-        times[turns / 2]
-    })
-}
-
-#[test]
-fn what_the_shim_adds_to_the_start_of_programs_is_told() {
-    let node = Node::start(Setup::cap("1GiB"));
-    let turns = if long() { 101 } else { 7 };
-    let mut table =
-        String::from("| program | alone, ms | with the shim, ms | added, ms |\n| --- | --- | --- | --- |\n");
-    for words in programs::STARTS {
-        let usable = Command::new(words[0]).args(&words[1..]).output();
-        if usable.is_err() {
-            skip(&format!("start of {}", words[0]), "it is not here");
-            continue;
-        }
-        let command = |capped: bool| {
-            let mut command = if capped {
-                node.capped_command(words[0])
-            } else {
-                node.bare_command(words[0])
-            };
-            command.args(&words[1..]).current_dir(root());
-            command
-        };
-        let [bare, capped] = side_by_side(|| command(false), || command(true), turns);
-        let shown = |time: Duration| time.as_secs_f64() * 1e3;
-        writeln!(
-            table,
-            "| {} | {:.2} | {:.2} | {:+.2} |",
-            words.join(" "),
-            shown(bare),
-            shown(capped),
-            shown(capped) - shown(bare)
-        )
-        .expect("a string can be written to");
-    }
-    // Seen with --nocapture; a figure, not judged.
-    println!("{table}");
-    assert!(table.lines().count() > 3, "{table}");
 }

@@ -28,7 +28,7 @@ const USAGE: &str = "\
 cargo xtask build                                build every artefact into target/stint
 cargo xtask demo [ARGS of stint demo]            build, then show the promises kept on the stand-in GPU
 cargo xtask test [--long] [--clients all] [FILTER]   build, then run every test; what is skipped is said at the end
-cargo xtask bench [FILTER]                       instruction counts and times
+cargo xtask bench [FILTER]                       instruction counts and times; `starts`: what is added to the start of 43 programs
 cargo xtask fuzz [SECONDS]                       bytes nobody meant, for every reader of what others write; seconds per reader
 cargo xtask dist [--version X] [--as-built]      packages and a tarball under target/dist; --as-built: of what `build` left, for tests
 cargo xtask deny                                 licences, sources and bans of all dependencies

@@ -114,6 +114,30 @@ impl Drop for Door {
     }
 }
 
+/// A version that cannot read the quota file comes: the daemon that could goes on, and the administrator is told.
+#[track_caller]
+fn a_broken_quota_file_keeps_the_daemon(machine: &Machine, version: &str, good: &str) {
+    let (running, clients) = (daemon(machine), clients_of(machine, "alice"));
+    quota(machine, "[defaults]\nmemori = \"1GiB\"\n");
+    let told = machine.sh(&format!("dpkg -i {}", paths(version))).success();
+    assert_eq!(daemon(machine), running, "{told:?}");
+    assert_eq!(clients_of(machine, "alice"), clients);
+    for part in [
+        "stint: /etc/stint/stint.toml:2:1: there is no key `memori` here; did you mean `memory`?",
+        "goes on; mend the quota file, then: systemctl restart stintd",
+    ] {
+        assert!(told.stderr.contains(part), "{part}: {told:?}");
+    }
+    quota(machine, good);
+    machine.sh("systemctl restart stintd").success();
+    assert_ne!(
+        daemon(machine),
+        running,
+        "the new version's, now that it can read the file"
+    );
+    assert_eq!(clients_of(machine, "alice"), clients);
+}
+
 #[test]
 fn programs_notice_neither_upgrades_nor_downgrades_nor_the_removal() {
     let Some(machine) = machine("upgrades of the packages", &[VERSION, NEXT]) else {
@@ -122,10 +146,8 @@ fn programs_notice_neither_upgrades_nor_downgrades_nor_the_removal() {
     let machine = Arc::new(machine);
     let before = files(|line| machine.sh(line));
     machine.sh(&format!("dpkg -i {}", paths(VERSION))).success();
-    quota(
-        &machine,
-        &format!("[defaults]\nmemory = \"{CAP}B\"\n{}", caps("8GiB")),
-    );
+    let good = format!("[defaults]\nmemory = \"{CAP}B\"\n{}", caps("8GiB"));
+    quota(&machine, &good);
     use_stand_in(&machine, "");
     let (programs, changes) = if long() { (50, 21) } else { (4, 3) };
     let workers: Vec<_> = (0..programs)
@@ -149,6 +171,7 @@ fn programs_notice_neither_upgrades_nor_downgrades_nor_the_removal() {
             format!("libstint-{version}.so\nlibstint-nvml-{version}.so\nlibstint-nvml.so\nlibstint.so\n");
         assert_eq!(shims, expected);
     }
+    a_broken_quota_file_keeps_the_daemon(&machine, VERSION, &good);
     let seen = door.close();
     println!("{changes} changes of version, {programs} programs without an error, meanwhile begun: {seen:?}");
     assert!(seen.capped > 0, "{seen:?}");
