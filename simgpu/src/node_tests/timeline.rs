@@ -66,6 +66,31 @@ fn every_way_of_waiting_returns_after_completion() {
             );
         }
     }
+    let sync = node.report().sync;
+    println!("host noise: {sync}");
+    assert!(sync.count >= 1 && sync.p50_ns <= sync.p99_ns && sync.p99_ns <= sync.max_ns);
+}
+
+#[test]
+fn what_a_sampling_driver_shows_lags_behind_the_truth() {
+    let node = Node::start(config());
+    let client = node.client();
+    let stream = client.stream(0, 0, 0).expect("stream");
+    client.launch(stream, 600_000_000, 132).expect("launch");
+    until("a whole sample is busy", || {
+        let report = node.report();
+        let shown = report.devices[0].sampled_permille;
+        assert!(report.sample_age_ns < 166_666_667);
+        assert_eq!(shown, report.processes.first().map_or(0, |p| p.sampled_permille));
+        shown == 1000
+    });
+    client.synchronize(stream, Wait::Block).expect("wait");
+    until("the last busy sample is over", || {
+        node.report().devices[0].sampled_permille == 0
+    });
+    let report = node.report();
+    assert_eq!(report.devices[0].busy_ns, 600_000_000);
+    assert_eq!(report.devices[1].sampled_permille, 0);
 }
 
 #[test]
@@ -215,6 +240,8 @@ fn contexts_of_two_processes_share_a_device_and_the_truth_adds_up() {
         [10_000_000; 2]
     );
     assert!(truth.devices[0].switch_ns > 0);
+    let switched: u64 = truth.processes.iter().map(|p| p.switch_ns).sum();
+    assert_eq!(switched, truth.devices[0].switch_ns);
 }
 
 #[test]

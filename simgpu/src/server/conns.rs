@@ -191,6 +191,7 @@ impl Server {
                 counted[device].add_to(&mut row);
             }
             (row.used_bytes, row.busy_permille, row.exited) = (0, 0, true);
+            row.sampled_permille = 0;
             self.dead.add(row);
             self.show_memory(device);
         }

@@ -6,6 +6,7 @@
 mod capacity;
 mod conns;
 mod intake;
+mod lateness;
 mod objects;
 mod place;
 mod publish;
@@ -20,6 +21,7 @@ use crate::shm::map::Map;
 use crate::shm::segment::{Board, Entry};
 use capacity::Capacity;
 use conns::Conn;
+use lateness::Lateness;
 use objects::Objects;
 pub use place::Place;
 pub(crate) use place::is_trusted;
@@ -58,6 +60,7 @@ pub struct Server {
     /// Entries taken and not yet due, in order of time: (stamp, client, entry).
     pending: VecDeque<(Ns, usize, Entry)>,
     out: Outbox,
+    lateness: Lateness,
     margin: Margin,
     generation: u32,
     welcomed: u64,
@@ -116,6 +119,7 @@ impl Server {
             place,
             pending: VecDeque::new(),
             out: Outbox::default(),
+            lateness: Lateness::default(),
             margin: Margin::START,
             generation: 0,
             welcomed: 0,

@@ -67,15 +67,19 @@ impl Server {
                 slot.completed.store(seq, Ordering::Release);
             }
         }
+        let now = self.clock.now();
         // One fence per batch pairs with the waiter's "set target, then look".
         fence(Ordering::SeqCst);
-        for (lane, seq, _) in self.out.done.drain(..) {
+        for (lane, seq, at) in self.out.done.drain(..) {
             let Some(intake) = self.conns.get(lane.client).and_then(|c| c.as_ref()?.intake()) else {
                 continue;
             };
             let target = intake.segment.target(lane.stream);
             if target <= seq {
                 intake.segment.clear_target(lane.stream, target);
+                if target == seq {
+                    self.lateness.add(now.saturating_sub(at));
+                }
                 // Others with later targets see the turn and set theirs again.
                 let slot = &intake.segment.streams[lane.stream];
                 slot.turns.fetch_add(1, Ordering::SeqCst);

@@ -8,7 +8,7 @@ use super::capacity::Use;
 use super::intake::Intake;
 use crate::facts::Timing;
 use crate::model::{Ns, Truth};
-use crate::report::{DeviceReport, ProcessReport, Report};
+use crate::report::{DeviceReport, ProcessReport, Report, SyncLateness};
 use crate::shm::segment::OwnCount;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -45,6 +45,7 @@ impl Dead {
             let sum = &mut self.sums[old.device as usize];
             sum.busy_ns += old.busy_ns;
             sum.copy_ns += old.copy_ns;
+            sum.switch_ns += old.switch_ns;
             sum.launches += old.launches;
             sum.high_water_bytes = sum.high_water_bytes.max(old.high_water_bytes);
         }
@@ -60,7 +61,11 @@ impl Dead {
 }
 
 fn is_empty(row: &ProcessReport) -> bool {
-    row.high_water_bytes == 0 && row.launches == 0 && row.busy_ns == 0 && row.copy_ns == 0
+    row.high_water_bytes == 0
+        && row.launches == 0
+        && row.busy_ns == 0
+        && row.copy_ns == 0
+        && row.switch_ns == 0
 }
 
 /// What a client in `null` timing has counted of itself on one device.
@@ -111,8 +116,10 @@ impl Server {
             high_water_bytes: memory.high_water,
             busy_ns: truth.busy_ns,
             copy_ns: truth.copy_ns,
+            switch_ns: truth.switch_ns,
             launches: truth.launches,
             busy_permille: truth.window.permille(now),
+            sampled_permille: truth.window.sampled(now).0,
             exited: false,
         }
     }
@@ -151,6 +158,7 @@ impl Server {
                     busy_ns,
                     switch_ns,
                     busy_permille,
+                    sampled_permille: self.model.device_sampled(device, now).0,
                     lost: self.board.devices[device].lost.load(Ordering::Relaxed) != 0,
                 }
             })
@@ -160,6 +168,14 @@ impl Server {
             elapsed_ns: now - self.started_at,
             time_scale: self.time_scale,
             late_stamps: self.model.late().0,
+            late_max_ns: self.model.late().1,
+            sync: SyncLateness {
+                count: self.lateness.count(),
+                p50_ns: self.lateness.quantile(500),
+                p99_ns: self.lateness.quantile(990),
+                max_ns: self.lateness.max(),
+            },
+            sample_age_ns: now - self.model.device_sampled(0, now).1,
             devices,
             processes,
         }

@@ -12,8 +12,18 @@ struct Document {
     elapsed_ns: u64,
     time_scale: u32,
     late_stamps: u64,
+    late_max_ns: u64,
+    sync_late: SyncLate,
     devices: Vec<Device>,
     processes: Vec<Process>,
+}
+
+#[derive(Serialize)]
+struct SyncLate {
+    count: u64,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -33,6 +43,8 @@ struct Process {
     used_bytes: u64,
     high_water_bytes: u64,
     busy_ns: u64,
+    copy_ns: u64,
+    switch_ns: u64,
     launches: u64,
     exited: bool,
 }
@@ -53,6 +65,8 @@ impl From<Report> for Document {
             used_bytes: p.used_bytes,
             high_water_bytes: p.high_water_bytes,
             busy_ns: p.busy_ns,
+            copy_ns: p.copy_ns,
+            switch_ns: p.switch_ns,
             launches: p.launches,
             exited: p.exited,
         });
@@ -61,6 +75,13 @@ impl From<Report> for Document {
             elapsed_ns: report.elapsed_ns,
             time_scale: report.time_scale,
             late_stamps: report.late_stamps,
+            late_max_ns: report.late_max_ns,
+            sync_late: SyncLate {
+                count: report.sync.count,
+                p50_ns: report.sync.p50_ns,
+                p99_ns: report.sync.p99_ns,
+                max_ns: report.sync.max_ns,
+            },
             devices: devices.collect(),
             processes: processes.collect(),
         }
@@ -82,10 +103,11 @@ pub fn table(observer: &Observer) -> Result<(), Failure> {
     let mib = |bytes: u64| format!("{:.1}", bytes as f64 / (1 << 20) as f64);
     let ms = |ns: u64| format!("{:.3}", ns as f64 / 1e6);
     let mut text = format!(
-        "up {} s, time scale {}, late stamps {}\n{:>6}  {:<24} {:>12} {:>12} {:>12} {:>12} {:>6}\n",
+        "up {} s, time scale {}, late stamps {}, {}\n{:>6}  {:<24} {:>12} {:>12} {:>12} {:>12} {:>6}\n",
         report.elapsed_ns / 1_000_000_000,
         report.time_scale,
         report.late_stamps,
+        report.sync,
         "DEVICE",
         "MODEL",
         "TOTAL MiB",
@@ -133,6 +155,9 @@ mod tests {
             elapsed_ns: 1,
             time_scale: 1,
             late_stamps: 0,
+            late_max_ns: 0,
+            sync: Default::default(),
+            sample_age_ns: 0,
             devices: vec![DeviceReport {
                 capacity_bytes: 9,
                 ..Default::default()
@@ -147,7 +172,7 @@ mod tests {
         let text = serde_json::to_string(&Document::from(report)).expect("serialises");
         assert_eq!(
             text,
-            r#"{"schema":"stint.sim/v1","elapsed_ns":1,"time_scale":1,"late_stamps":0,"devices":[{"index":0,"capacity_bytes":9,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"switch_ns":0}],"processes":[{"pid":7,"device":0,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"launches":3,"exited":true}]}"#
+            r#"{"schema":"stint.sim/v1","elapsed_ns":1,"time_scale":1,"late_stamps":0,"late_max_ns":0,"sync_late":{"count":0,"p50_ns":0,"p99_ns":0,"max_ns":0},"devices":[{"index":0,"capacity_bytes":9,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"switch_ns":0}],"processes":[{"pid":7,"device":0,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"copy_ns":0,"switch_ns":0,"launches":3,"exited":true}]}"#
         );
     }
 }
