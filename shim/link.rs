@@ -15,8 +15,9 @@ pub fn preloaded(soname: &str, sources: [&str; 2]) {
     argument(&format!("-Wl,-soname,{soname}"));
     // Code of other libraries may run in its functions at any time.
     argument("-Wl,-z,nodelete");
-    // Its own functions are meant where it names them: no lookup, and no other library's of that name.
-    argument("-Wl,-Bsymbolic-functions");
+    // Its own functions are meant where it names them: no lookup, and no other library's of that name. It exports nothing but
+    // functions, and the linker that builds for an older glibc knows no `-Bsymbolic-functions`.
+    argument("-Wl,-Bsymbolic");
     // The unwinder comes along: as a library of its own it would be one more to load into every program.
     if let Some(unwinder) = unwinder() {
         argument("-Wl,--whole-archive");
