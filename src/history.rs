@@ -17,7 +17,7 @@ use day::Day;
 
 /// Days kept, today included.
 pub const DAYS: usize = 14;
-/// Accounts kept; the one not seen for longest goes first.
+/// Accounts kept; a newcomer takes the place of the one that held memory for the least time.
 pub const SUBJECTS: usize = 512;
 
 const DAY: u64 = 24 * 60 * 60;
@@ -49,9 +49,11 @@ pub struct Subject {
 }
 
 impl History {
-    /// `name` was like `sample` for the last `elapsed` before `now`.
+    /// `name` was like `sample` for the last `elapsed` before `now`. Holding nothing leaves no trace.
     pub fn note(&mut self, name: &str, tenant: &str, sample: Sample, elapsed: Duration, now: SystemTime) {
-        self.day(name, tenant, now).add(sample, elapsed);
+        if sample.used_bytes > 0 || sample.peak_bytes > 0 {
+            self.day(name, tenant, now).add(sample, elapsed);
+        }
     }
 
     /// `name` was refused at its cap: with `asked_bytes` more it would have held `wanted_bytes`.
@@ -76,13 +78,13 @@ impl History {
         }
         self.subjects.retain(|_, subject| !subject.days.is_empty());
         while self.subjects.len() > SUBJECTS {
-            self.drop_oldest();
+            self.drop_least();
         }
     }
 
     fn day(&mut self, name: &str, tenant: &str, now: SystemTime) -> &mut Day {
         if !self.subjects.contains_key(name) && self.subjects.len() >= SUBJECTS {
-            self.drop_oldest();
+            self.drop_least();
         }
         let subject = self.subjects.entry(name.into()).or_insert_with(|| Subject {
             tenant: tenant.into(),
@@ -97,10 +99,14 @@ impl History {
         &mut subject.days[last]
     }
 
-    fn drop_oldest(&mut self) {
-        let seen = |subject: &Subject| subject.days.back().map_or(0, |day| day.date);
-        let oldest = self.subjects.iter().min_by_key(|(_, subject)| seen(subject));
-        if let Some(name) = oldest.map(|(name, _)| name.clone()) {
+    /// Many short-lived names take each other's place and nobody else's.
+    fn drop_least(&mut self) {
+        let held = |subject: &Subject| {
+            let ms = subject.days.iter().map(|day| day.held.total_ms());
+            ms.fold(0u64, u64::saturating_add)
+        };
+        let least = self.subjects.iter().min_by_key(|(_, subject)| held(subject));
+        if let Some(name) = least.map(|(name, _)| name.clone()) {
             self.subjects.remove(&name);
         }
     }

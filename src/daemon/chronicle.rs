@@ -137,28 +137,23 @@ impl Chronicle {
         }
     }
 
-    /// Writes the file in a thread of its own when it is time. An error is that of the write before.
-    fn write_sometimes(&mut self, now: Instant) -> Result<(), String> {
-        if now.saturating_duration_since(self.written) < EVERY
-            || self
-                .writing
-                .as_ref()
-                .is_some_and(|writing| !writing.is_finished())
-        {
-            return Ok(());
-        }
-        self.written = now;
-        let before = self.join();
-        if let (Some(path), Ok(text)) = (self.path.clone(), self.text()) {
-            let thread = std::thread::Builder::new().name("history".into());
-            self.writing = thread.spawn(move || write(&path, &text)).ok();
+    /// Writes the file in a thread of its own when it is time. Returns what became of the write before, once.
+    fn write_sometimes(&mut self, now: Instant) -> Option<Result<(), String>> {
+        let finished = self.writing.as_ref().is_some_and(JoinHandle::is_finished);
+        let before = if finished { self.join() } else { None };
+        if self.writing.is_none() && now.saturating_duration_since(self.written) >= EVERY {
+            self.written = now;
+            if let (Some(path), Ok(text)) = (self.path.clone(), self.text()) {
+                let thread = std::thread::Builder::new().name("history".into());
+                self.writing = thread.spawn(move || write(&path, &text)).ok();
+            }
         }
         before
     }
 
     /// Writes the file and waits for it.
     pub fn write_now(&mut self) -> Result<(), String> {
-        self.join()?;
+        self.join(); // what became of the one before is of no matter now
         let (Some(path), Ok(text)) = (&self.path, self.text()) else {
             return Ok(());
         };
@@ -172,14 +167,12 @@ impl Chronicle {
         })
     }
 
-    fn join(&mut self) -> Result<(), String> {
-        let done = self.writing.take().map_or(Ok(()), |writing| {
-            writing
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("the thread that writes it panicked")))
-        });
+    /// Waits for the write under way; `None`: there is none.
+    fn join(&mut self) -> Option<Result<(), String>> {
+        let panicked = |_| Err(io::Error::other("the thread that writes it panicked"));
+        let done = self.writing.take()?.join().unwrap_or_else(panicked);
         let shown = || self.path.as_deref().unwrap_or(Path::new(FILE)).display();
-        done.map_err(|error| format!("{}: {error}", shown()))
+        Some(done.map_err(|error| format!("{}: {error}", shown())))
     }
 }
 
@@ -237,8 +230,9 @@ impl Core {
             self.chronicle.note(place, sample, elapsed, at);
         }
         match self.chronicle.write_sometimes(now) {
-            Ok(()) => self.chronicle.unwritten = None,
-            Err(what) => self.tell_unwritten(what),
+            None => {}
+            Some(Ok(())) => self.chronicle.unwritten = None,
+            Some(Err(what)) => self.tell_unwritten(what),
         }
     }
 
@@ -272,17 +266,17 @@ impl Core {
             .note(place, sample, Duration::ZERO, SystemTime::now());
     }
 
-    /// An allocation was refused at a cap.
+    /// An allocation was refused at a cap. What was in use is at most what the account may have, whatever its words say; how
+    /// much more was asked for is the program's own word, up to what tenants may have of the device.
     pub fn chronicle_refusal(&mut self, account: &str, device: usize, refusal: &Refusal) {
         let Some(place) = self.places.get(account).filter(|_| refusal.reason == "cap") else {
             return;
         };
-        let total = self
-            .inventory
-            .devices
-            .get(device)
-            .map_or(0, |device| device.total_bytes);
-        let wanted = refusal.used_bytes.saturating_add(refusal.asked_bytes).min(total);
+        let cap = self.grants.get(account).and_then(|granted| granted.get(device));
+        let used = refusal.used_bytes.min(cap.map_or(0, |granted| granted.cap_bytes));
+        let wanted = used
+            .saturating_add(refusal.asked_bytes)
+            .min(self.state.usable(device));
         self.chronicle.refused(place, wanted, refusal.at);
     }
 
@@ -305,12 +299,8 @@ impl Core {
         self.answer_bells();
         self.read_ledgers();
         self.chronicle(Instant::now());
-        let smallest = self
-            .inventory
-            .devices
-            .iter()
-            .map(|device| device.total_bytes)
-            .min();
+        let devices = 0..self.inventory.devices.len();
+        let smallest = devices.map(|device| self.state.usable(device)).min();
         let of = |name: &str, tenant: &str| wanted.is_none_or(|wanted| wanted == name || wanted == tenant);
         let told: Vec<Recommendation> = self
             .chronicle

@@ -37,7 +37,7 @@ pub enum Lacks {
 }
 
 impl Subject {
-    /// What the days say; no cap above `device_bytes`, the size of the smallest device, is recommended.
+    /// What the days say; no cap above `device_bytes`, what tenants may have of the smallest device, is recommended.
     pub fn advice(&self, device_bytes: u64) -> Advice {
         let mut held = Spread::default();
         self.days.iter().for_each(|day| held.join(&day.held));

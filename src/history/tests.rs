@@ -117,14 +117,18 @@ fn a_clock_that_jumps_back_and_forth_loses_days_and_keeps_bounds() {
 }
 
 #[test]
-fn however_many_accounts_come_a_bounded_number_is_kept_and_the_oldest_goes() {
+fn however_many_accounts_come_a_bounded_number_is_kept_and_those_of_a_moment_go() {
     let mut history = History::default();
-    history.note("old", "old", holding(GIB), HOUR, at(0));
+    history.note("alice", "alice", holding(GIB), HOUR, at(0));
     for number in 0..3 * SUBJECTS {
-        history.note(&format!("a{number}"), "a", holding(GIB), HOUR, at(1));
+        history.note(&format!("job{number}"), "a", holding(GIB), HOUR / 60, at(1));
+        history.note(&format!("none{number}"), "a", holding(0), HOUR, at(1));
         assert!(history.subjects().count() <= SUBJECTS);
     }
-    assert!(!history.subjects.contains_key("old"));
+    assert_eq!(history.subjects().count(), SUBJECTS);
+    assert!(history.subjects.contains_key("alice"));
+    assert!(history.subjects.contains_key(&format!("job{}", 3 * SUBJECTS - 1)));
+    assert!(history.subjects.keys().all(|name| !name.starts_with("none")));
     let text = serde_json::to_string(&history).unwrap();
     let mut again: History = serde_json::from_str(&text).unwrap();
     again.trim(at(1));

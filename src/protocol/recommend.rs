@@ -27,7 +27,7 @@ pub struct Recommendation {
     pub peak_bytes: u64,
     /// What it held at most in 99 % of the time it held anything; up to 12.5 % too much, never above the peak.
     pub p99_bytes: u64,
-    /// Refusals at its cap, and the most it would have held had there been none.
+    /// Refusals at its cap, and the most it would have held had there been none: its programs' own word.
     pub refusals_total: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_bytes: Option<u64>,
