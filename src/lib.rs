@@ -38,6 +38,11 @@ pub mod status;
 pub mod top;
 pub mod why;
 
+/// For tests that need root.
+#[cfg(test)]
+#[path = "../tests/harness/skip.rs"]
+mod skip;
+
 /// For the tests named `fuzzed`.
 #[cfg(test)]
 #[path = "../tests/fuzz/engine.rs"]

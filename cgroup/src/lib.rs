@@ -14,6 +14,9 @@ mod identity;
 mod job;
 mod membership;
 mod mounts;
+#[cfg(test)]
+#[path = "../../tests/harness/skip.rs"]
+mod skip;
 mod unit;
 mod watch;
 

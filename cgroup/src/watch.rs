@@ -179,6 +179,7 @@ mod tests {
             })
         };
         let legacy = |name: &str| root(crate::Hierarchy::Legacy(name.into()));
+        let mut watched = 0;
         for top in [
             root(crate::Hierarchy::Unified),
             legacy("name=systemd"),
@@ -195,6 +196,10 @@ mod tests {
             fs::remove_dir(&group).unwrap();
             assert!(told(&watch), "{}", group.display());
             assert_eq!(watch.gone(), [group]);
+            watched += 1;
+        }
+        if watched == 0 {
+            crate::skip::skip("the end of a control group", "nobody may make one here");
         }
     }
 }

@@ -68,6 +68,16 @@ impl Options {
 /// Runs every test.
 pub fn test(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()> {
     artefacts::build(steps, layout)?;
+    let skips = layout.target.join("tmp/skipped.txt");
+    std::fs::create_dir_all(layout.target.join("tmp"))?;
+    std::fs::write(&skips, "")?;
+    let result = every_test(steps, layout, options, &skips);
+    steps.skip_lines(&std::fs::read_to_string(&skips).unwrap_or_default());
+    result
+}
+
+/// The same; what a test leaves out it writes to `skips`.
+fn every_test(steps: &mut Steps, layout: &Layout, options: &Options, skips: &Path) -> Result<()> {
     steps.step("compile the tests", |_| {
         inner::run(inner::cargo(layout).args(["test", "--workspace", "--no-run"]))
     })?;
@@ -75,7 +85,8 @@ pub fn test(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()>
         inner::run(
             inner::cargo(layout)
                 .args(["test", "--workspace", "--lib", "--bins", "--quiet"])
-                .args(&options.filter),
+                .args(&options.filter)
+                .env("STINT_TEST_SKIPS", skips),
         )
     })?;
     if options.filter.is_none() {
@@ -95,11 +106,11 @@ pub fn test(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()>
             inner::run(command.arg(layout.target.join("loom")))
         })?;
     }
-    integration(steps, layout, options)
+    integration(steps, layout, options, skips)
 }
 
 /// The one integration binary, on artefacts that are up to date and away from the machine's own node.
-fn integration(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<()> {
+fn integration(steps: &mut Steps, layout: &Layout, options: &Options, skips: &Path) -> Result<()> {
     for (package, program) in [
         ("valgrind", "valgrind"),
         ("python3", "python3"),
@@ -121,17 +132,14 @@ fn integration(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<
     {
         let _said_by_each_test = system::install(steps, "python3-venv");
     }
-    let skips = layout.target.join("tmp/skipped.txt");
-    std::fs::create_dir_all(layout.target.join("tmp"))?;
-    std::fs::write(&skips, "")?;
-    let result = steps.step("integration tests", |steps| {
+    steps.step("integration tests", |steps| {
         let mut command = away_from_the_node(steps, layout)?;
         command
             .args(["test", "--workspace", "--test", "*"])
             .args(&options.filter);
         command
             .env("STINT_TEST_ARTEFACTS", layout.artefacts())
-            .env("STINT_TEST_SKIPS", &skips);
+            .env("STINT_TEST_SKIPS", skips);
         if options.long {
             command.env("STINT_TEST_LONG", "1");
         }
@@ -139,9 +147,7 @@ fn integration(steps: &mut Steps, layout: &Layout, options: &Options) -> Result<
             command.env("STINT_TEST_CLIENTS", "all");
         }
         inner::run(&mut command)
-    });
-    steps.skip_lines(&std::fs::read_to_string(&skips).unwrap_or_default());
-    result
+    })
 }
 
 /// Cargo, as root behind an empty `/run/stint`, so that an installed node is neither disturbed nor obeyed.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::admission::launches::MOST_OF_A_USER;
+use crate::skip::skip;
 
 #[test]
 fn a_launch_places_its_descendants_and_is_gone_with_them() {
@@ -38,8 +39,10 @@ fn a_launch_places_its_descendants_and_is_gone_with_them() {
 #[test]
 fn a_user_without_authority_gets_a_part_of_what_it_has() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "a user without authority gets a part of what it has",
+            "only root can become another user",
+        );
     }
     let node = TestNode::start(CAP);
     open_to_all(&node);
@@ -89,8 +92,10 @@ fn a_user_without_authority_gets_a_part_of_what_it_has() {
 #[test]
 fn a_user_has_so_many_launches_at_once_and_no_more() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "a user has so many launches at once and no more",
+            "only root can become another user",
+        );
     }
     let mut node = TestNode::start(CAP);
     open_to_all(&node);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::exit::Exit;
 use crate::protocol::reload::Reloaded;
+use crate::skip::skip;
 
 /// A node whose quota file can be written.
 struct Filed {
@@ -261,7 +262,7 @@ fn who_may_not_change_values_may_not_reload_and_a_node_without_a_file_says_so() 
             "{refused}"
         );
     } else {
-        println!("skipped: only root can become another user");
+        skip("reload by others", "only root can become another user");
     }
     let node = TestNode::start(CAP);
     let failure = Connection::open(node.path()).unwrap().reload().unwrap_err();

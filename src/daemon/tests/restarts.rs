@@ -4,6 +4,7 @@ use rustix::process::Signal;
 
 use super::*;
 use crate::events::{Event, Kind};
+use crate::skip::skip;
 
 /// What the node's daemon complained of.
 pub fn faults(node: &TestNode) -> Vec<String> {
@@ -147,8 +148,10 @@ fn launches_and_the_accounts_they_made_go_on() {
 #[test]
 fn a_part_and_its_whole_never_have_more_than_the_whole_had() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "a part and its whole never have more than the whole had",
+            "only root can become another user",
+        );
     }
     let mut node = TestNode::start(CAP);
     open_to_all(&node);

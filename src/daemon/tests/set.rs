@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::exit::Exit;
 use crate::protocol::set::{Changed, Set};
+use crate::skip::skip;
 
 pub fn set(
     node: &TestNode,
@@ -78,8 +79,10 @@ fn parts_of_an_account_never_have_more_than_it_has_now() {
     open_to_all(&node);
     let (mut head, mut whole) = (node.client(), node.client());
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "parts of an account never have more than it has now",
+            "only root can become another user",
+        );
     }
     head.tell("become 65534");
     let part = format!("default#{}", head.pid());
@@ -195,8 +198,10 @@ fn what_was_set_for_a_passing_tenant_goes_with_it() {
 #[test]
 fn others_may_only_lower_an_account_that_is_theirs_alone() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "others may only lower an account that is theirs alone",
+            "only root can become another user",
+        );
     }
     let quota =
         "[node]\nreserve = \"off\"\n[defaults]\nmemory = { guaranteed = \"1MiB\", burst = \"256MiB\" }\n";

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use super::*;
 use crate::daemon::step::counted;
+use crate::skip::skip;
 
 /// Tells the executable that it is a daemon, and where.
 const VARIABLE: &str = "STINT_TEST_DAEMON_OF";
@@ -90,8 +91,10 @@ fn everything(node: &Path, daemon: &mut Process, at: u64, dying: Process) -> Opt
 #[test]
 fn killed_at_any_step_the_daemon_grants_nothing_twice_and_loses_nothing() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "killed at any step the daemon grants nothing twice and loses nothing",
+            "only root can become another user",
+        );
     }
     let all = std::env::var_os("STINT_TEST_LONG").is_some();
     let mut at = 1;

@@ -1,6 +1,7 @@
 //! What becomes of accounts when the quota file changes under them.
 
 use super::*;
+use crate::skip::skip;
 
 #[test]
 fn an_account_whose_tenant_is_gone_from_the_file_has_what_the_defaults_say() {
@@ -75,8 +76,10 @@ fn what_a_launch_asked_for_is_not_the_files_to_change() {
 fn a_part_of_an_account_is_cut_with_the_whole_and_grows_with_it() {
     use std::os::unix::fs::PermissionsExt;
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become another user");
-        return;
+        return skip(
+            "a part of an account is cut with the whole and grows with it",
+            "only root can become another user",
+        );
     }
     let filed = Filed::start(&quota("256MiB"));
     fs::set_permissions(filed.node.path(), PermissionsExt::from_mode(0o755)).unwrap();
