@@ -99,8 +99,14 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+/// What is longer is no mistyped word: the daemon, too, is asked for the nearest, by anybody, and looking costs time.
+const LONGEST_MEANT: usize = 256;
+
 /// The word of `allowed` most like `found`, if any is like it at all.
 pub fn nearest(found: &str, allowed: &[String]) -> Option<String> {
+    if found.len() > LONGEST_MEANT {
+        return None;
+    }
     let found = found.to_lowercase();
     allowed
         .iter()
@@ -108,4 +114,16 @@ pub fn nearest(found: &str, allowed: &[String]) -> Option<String> {
         .filter(|(likeness, _)| *likeness >= 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, word)| word.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_word_longer_than_any_name_is_like_none() {
+        let allowed = ["default".to_string()];
+        assert_eq!(nearest("defualt", &allowed).as_deref(), Some("default"));
+        assert_eq!(nearest(&format!("default{}", "x".repeat(300)), &allowed), None);
+    }
 }
