@@ -27,6 +27,7 @@ mod reload;
 mod remember;
 mod run_dir;
 mod set;
+mod settings;
 mod sockets;
 mod sources;
 mod step;
@@ -71,8 +72,8 @@ pub struct Options {
     pub sabotage: Sabotage,
     /// Where the accounts' descriptors are while no daemon runs.
     pub keeping: Keeping,
-    /// The directory of the history of accounts; `None`: it ends with the daemon.
-    pub history: Option<PathBuf>,
+    /// Where what outlives a reboot goes: the history of accounts, what was set; `None`: it ends with the daemon.
+    pub state_directory: Option<PathBuf>,
 }
 
 /// Written to a daemon's stop socket: ends it for good, or as if it were killed. Anything else ends it for another to come.
@@ -157,7 +158,7 @@ impl Options {
             users: Users::of_host,
             sabotage,
             keeping: Keeping::Nowhere,
-            history: None,
+            state_directory: None,
         }
     }
 }
@@ -287,7 +288,7 @@ pub fn run(args: Args, run_dir: Option<PathBuf>) -> Result<Exit, Failure> {
     let mut options = Options::of(args.driver, &run_dir, args.devices.as_deref(), config)?;
     options.keeping = Keeping::Outside;
     options.quota = Some(quota);
-    options.history = Some(state_directory(&run_dir));
+    options.state_directory = Some(state_directory(&run_dir));
     raise_descriptor_limit();
     let daemon = Daemon::start(options)?;
     let ends = [

@@ -34,8 +34,9 @@ impl Core {
                  from the clients themselves"
             )),
         }
-        self.overrides = self.record.one(Key::Overrides).unwrap_or_default();
-        self.state.drains = self.record.one(Key::Drains).unwrap_or_default();
+        let (overrides, drains) = self.settings_before();
+        self.overrides = self.record.one(Key::Overrides).unwrap_or(overrides);
+        self.state.drains = self.record.one(Key::Drains).unwrap_or(drains);
         let mut launches = self.record.all(|key| match key {
             Key::Launch(head) => Some(head),
             _ => None,

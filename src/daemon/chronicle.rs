@@ -177,7 +177,7 @@ impl Chronicle {
 }
 
 /// The whole file in one step: what is there is always one that was written.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let fresh = path.with_extension("json.new");
     let mut options = OpenOptions::new();
     let mut file = options

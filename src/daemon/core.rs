@@ -20,6 +20,7 @@ use super::parked::Parked;
 use super::record::Record;
 use super::reload::Minding;
 use super::run_dir::RunDir;
+use super::settings::Settings;
 use super::sources::{
     ADMIN, ATTACH, BELL, DEVICE, FIRST_CONNECTION, GROUPS, HANGUP, KEEPER, LIVES, NAMES, QUOTA, STOP,
     mind_unsent,
@@ -107,6 +108,7 @@ pub(super) struct Core {
     pub store: Store,
     pub notifier: Notifier,
     pub chronicle: Chronicle,
+    pub settings: Settings,
 
     /// Every process whose end matters, its descriptor in `lives` under its place here.
     pub watched: BTreeMap<u64, (Identity, OwnedFd)>,
@@ -154,7 +156,8 @@ impl Core {
         let (record, condition) =
             record.map_err(|error| failed(&run_dir.record().display().to_string(), error))?;
         let (store, left, wrong) = Store::open(options.keeping, &options.run_dir);
-        let (chronicle, unread) = Chronicle::open(options.history.as_deref());
+        let (chronicle, unread) = Chronicle::open(options.state_directory.as_deref());
+        let (settings, lost) = Settings::open(options.state_directory.as_deref());
         let group = trusted_group();
         let attach_listener = sockets::attach(&run_dir.attach_socket())
             .map_err(|error| failed(&run_dir.attach_socket().display().to_string(), error))?;
@@ -207,6 +210,7 @@ impl Core {
             store,
             notifier: Notifier::new(options.keeping == Keeping::Outside),
             chronicle,
+            settings,
             watched: BTreeMap::new(),
             lives: new_epoll()?,
             attaches: BTreeMap::new(),
@@ -224,7 +228,7 @@ impl Core {
             unmended: None,
         };
         core.listen().map_err(|error| failed("epoll", error.into()))?;
-        for what in wrong.into_iter().chain(unread) {
+        for what in wrong.into_iter().chain(unread).chain(lost) {
             core.apply(Event::Fault { what });
         }
         if core.sabotage.adoption {
@@ -301,6 +305,7 @@ impl Core {
             self.notifier.stopping();
             self.run_dir.remove_sockets();
             self.end_chronicle();
+            self.keep_settings_now();
         }
         if how == [FOR_GOOD] {
             self.store.end();
@@ -322,6 +327,7 @@ impl Core {
         self.end_settings(SystemTime::now());
         self.read_ledgers();
         self.chronicle(now);
+        self.keep_settings();
         self.close_devices();
         self.look_for_orphans();
         self.mend_run_dir();

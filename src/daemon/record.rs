@@ -183,6 +183,11 @@ impl Record {
         Condition::Whole
     }
 
+    /// Which boot of the machine this is.
+    pub fn boot(&self) -> &str {
+        &self.boot
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.entries.clear();

@@ -12,6 +12,7 @@ mod names;
 mod reload;
 mod restarts;
 mod set;
+mod settings;
 mod slots;
 mod steps;
 mod why;

@@ -199,6 +199,13 @@ impl Overrides {
         self.lowered.remove(target);
     }
 
+    /// Forgets all but what is set for targets that `remain`.
+    pub fn retain(&mut self, remain: impl Fn(&str) -> bool) {
+        for all in [&mut self.set, &mut self.lowered] {
+            all.retain(|target, _| remain(target));
+        }
+    }
+
     /// Takes out what is over at `now`.
     pub fn expire(&mut self, now: SystemTime) -> Vec<Ended> {
         let mut ended = Vec::new();

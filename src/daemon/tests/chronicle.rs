@@ -7,13 +7,15 @@ use crate::protocol::recommend::Recommendation;
 
 /// A node whose history is in its run directory.
 fn start() -> TestNode {
-    TestNode::with(CAP, |options| options.history = Some(options.run_dir.clone()))
+    TestNode::with(CAP, |options| {
+        options.state_directory = Some(options.run_dir.clone())
+    })
 }
 
 fn restart(node: &mut TestNode) {
     node.daemon.take().unwrap().stop().unwrap();
     let mut options = options(node.path(), CAP);
-    options.history = Some(node.path().into());
+    options.state_directory = Some(node.path().into());
     node.daemon = Some(Daemon::start(options).unwrap());
 }
 
@@ -120,6 +122,6 @@ fn restart_of(node: &mut TestNode) {
         daemon.crash().unwrap(); // without writing over what is there
     }
     let mut options = options(node.path(), CAP);
-    options.history = Some(node.path().into());
+    options.state_directory = Some(node.path().into());
     node.daemon = Some(Daemon::start(options).unwrap());
 }
