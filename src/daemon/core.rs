@@ -127,6 +127,8 @@ pub(super) struct Core {
     pub run_dir: RunDir,
     /// Why the run directory cannot be made anew.
     pub unmended: Option<String>,
+    /// Why the daemon is to end.
+    pub over: Option<Failure>,
 }
 
 impl Core {
@@ -226,6 +228,7 @@ impl Core {
             stop,
             run_dir,
             unmended: None,
+            over: None,
         };
         core.listen().map_err(|error| failed("epoll", error.into()))?;
         for what in wrong.into_iter().chain(unread).chain(lost) {
@@ -254,6 +257,9 @@ impl Core {
             if now >= next_tick {
                 self.tick(now);
                 next_tick = now + tick;
+            }
+            if let Some(failure) = self.over.take() {
+                return Err(failure);
             }
             self.hear_again(now);
             let pending = !self.sabotage.reclaim && self.seats.values().any(|seat| seat.going.is_some());

@@ -73,7 +73,11 @@ impl Store {
             (Keeping::Nowhere, _) => Ok(Vec::new()),
             (Keeping::Outside, Some(most)) => {
                 store.place = Place::Systemd { most };
-                notify::stored_descriptors().and_then(|left| store.with_those_of_a_keeper(left, &mut wrong))
+                let left = notify::stored_descriptors().unwrap_or_else(|error| {
+                    wrong.push(format!("what systemd kept cannot be taken over: {error}"));
+                    Vec::new()
+                });
+                Ok(store.with_those_of_a_keeper(left, &mut wrong))
             }
             _ => Kept::find(run_dir).and_then(|found| match found {
                 Some(found) => Ok(store.found(found, &mut wrong)),
@@ -128,9 +132,14 @@ impl Store {
 
     /// What systemd kept, and what a keeper does: a daemon that systemd did not start left it there. It is with systemd
     /// from now on, and the keeper leaves once it has everything.
-    fn with_those_of_a_keeper(&mut self, mut left: Named, wrong: &mut Vec<String>) -> io::Result<Named> {
-        let Some(Found { kept, held, missing }) = Kept::find(&self.run_dir)? else {
-            return Ok(left);
+    fn with_those_of_a_keeper(&mut self, mut left: Named, wrong: &mut Vec<String>) -> Named {
+        let Found { kept, held, missing } = match Kept::find(&self.run_dir) {
+            Ok(Some(found)) => found,
+            Ok(None) => return left,
+            Err(error) => {
+                wrong.push(format!("a keeper is there and hands nothing over: {error}"));
+                return left;
+            }
         };
         let mut is_whole = missing.is_empty();
         for (name, fd) in held {
@@ -147,7 +156,7 @@ impl Store {
         if is_whole {
             kept.end();
         }
-        Ok(left)
+        left
     }
 
     /// Readable when the keeper has gone; to be asked for again after [`Store::replace`].

@@ -306,11 +306,13 @@ impl ServiceManager {
             );
         }
         let names: Vec<&str> = self.stored.keys().map(String::as_str).collect();
-        script += &format!(
-            "export LISTEN_PID=$$ LISTEN_FDS={} LISTEN_FDNAMES='{}'; ",
-            names.len(),
-            names.join(":")
-        );
+        if !names.is_empty() {
+            script += &format!(
+                "export LISTEN_PID=$$ LISTEN_FDS={} LISTEN_FDNAMES='{}'; ",
+                names.len(),
+                names.join(":")
+            );
+        }
         script += "exec \"$0\" daemon --driver sim --config \"$1\"";
         let stint = node.stint(&[]);
         let mut command = Command::new("sh");

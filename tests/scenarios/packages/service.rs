@@ -16,6 +16,12 @@ pub fn caps(alice: &str) -> String {
 /// Bytes that `alice` holds, as the daemon sees it.
 #[track_caller]
 fn used(machine: &Machine) -> u64 {
+    of_alice(machine, "used_bytes")
+}
+
+/// The sum of a figure of `alice`'s memory on device 0.
+#[track_caller]
+fn of_alice(machine: &Machine, figure: &str) -> u64 {
     let tenants = status(machine)["tenants"].clone();
     let of_alice = tenants
         .as_array()
@@ -23,11 +29,7 @@ fn used(machine: &Machine) -> u64 {
         .iter()
         .filter(|tenant| tenant["name"] == "alice");
     of_alice
-        .map(|tenant| {
-            tenant["devices"][0]["memory"]["used_bytes"]
-                .as_u64()
-                .expect("used_bytes")
-        })
+        .map(|tenant| tenant["devices"][0]["memory"][figure].as_u64().expect("a figure"))
         .sum()
 }
 
@@ -112,6 +114,28 @@ fn a_daemon_that_hangs_or_dies_is_replaced_and_its_clients_go_on() {
             .sh("journalctl --unit=stintd --output=cat --no-pager")
             .stdout;
         assert!(log.contains(&format!("Failed with result '{result}'")), "{log}");
+    }
+    // What was set is kept where a reboot leaves it.
+    machine.sh("stint set alice memory.burst=4000MiB").success();
+    until("it is kept", || {
+        let kept = machine.sh("cat /var/lib/stint/settings.json").stdout;
+        kept.contains("4000MiB").then_some(())
+    });
+    // With the directory itself goes the daemon's right to make it anew, which systemd has.
+    for what in ["/run/stint/*", "/run/stint"] {
+        machine.sh(&format!("rm -rf {what}")).success();
+        until("the run directory is there again", || {
+            let answers = machine.sh("test -S /run/stint/attach/attach.sock && stint status");
+            (answers.code == 0).then_some(())
+        });
+        assert_eq!(clients_of(&machine, "alice"), clients, "after rm {what}");
+        assert_eq!(used(&machine), (1 << 30) + CONTEXT);
+        assert_eq!(of_alice(&machine, "cap_bytes"), 4000 * MIB, "what was set holds");
+        assert_eq!(
+            alice.numbers(&format!("churn 100 {MIB}")),
+            [0, 100],
+            "the client did not notice"
+        );
     }
     // Adopted means: what the next program takes and what this one has are within the cap, and its end is noticed.
     let mut second = client_of(&machine, "alice");
