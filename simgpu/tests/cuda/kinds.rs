@@ -1,6 +1,6 @@
 //! Launches that are more than a kernel on its own: cooperative ones, and those that meet others.
 
-use crate::harness::{begin, cu, on_a_node};
+use crate::harness::{another, begin, cu, finished, on_a_node, part};
 use crate::modules::{function, load};
 use driver::CudaError;
 use driver::abi::*;
@@ -112,3 +112,88 @@ on_a_node!(a_cooperative_launch_waits_for_room_for_all_of_it, QUIET, || {
         Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
     );
 });
+
+on_a_node!(an_urgent_stream_overtakes, QUIET, || {
+    begin();
+    let module = load(MEET).expect("PTX");
+    let kernel = function(module, "sim_spin_ms_40").expect("kernel");
+    let (mut least, mut greatest) = (0, 0);
+    cu!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest)).expect("range");
+    let (mut calm, mut urgent) = (null_mut(), null_mut());
+    cu!(cuStreamCreateWithPriority(&mut calm, 1, least)).expect("stream");
+    cu!(cuStreamCreateWithPriority(&mut urgent, 1, greatest)).expect("stream");
+    let none = null_mut();
+    for stream in [calm, urgent] {
+        cu!(cuLaunchKernel(
+            kernel,
+            264,
+            1,
+            1,
+            1024,
+            1,
+            1,
+            0,
+            stream,
+            none,
+            null_mut()
+        ))
+        .expect("launch");
+    }
+    let (later, sooner) = (event(calm), event(urgent));
+    let ahead = between(sooner, later);
+    assert!(ahead > 30.0, "{ahead}: each takes the whole device for 40 ms");
+});
+
+const MPS: [&str; 8] = [
+    "--noise",
+    "off",
+    "--costs",
+    "off",
+    "--sharing",
+    "mps",
+    "--interference",
+    "off",
+];
+
+on_a_node!(
+    a_process_of_mps_holds_its_part_of_the_multiprocessors,
+    MPS,
+    || {
+        if part() == "first" {
+            let times = ["100", "50", "33.3"].map(|percent| {
+                let name = "kinds::a_process_of_mps_holds_its_part_of_the_multiprocessors";
+                let mut command = another(name, "limited");
+                command.env("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent);
+                let told = finished(command.spawn().expect("starts"));
+                let line = told.lines().find_map(|line| line.split_once("took "));
+                line.expect("a time").1.trim().parse::<f32>().expect("a number")
+            });
+            // 66 and 44 of 132.
+            return assert_eq!(times, [20.0, 40.0, 132.0 * 20.0 / 44.0]);
+        }
+        begin();
+        let module = load(MEET).expect("PTX");
+        let kernel = function(module, "sim_spin_ms_20").expect("kernel");
+        let stream = stream();
+        let whole = || {
+            let none = null_mut();
+            cu!(cuLaunchKernel(
+                kernel,
+                264,
+                1,
+                1,
+                1024,
+                1,
+                1,
+                0,
+                stream,
+                none,
+                null_mut()
+            ))
+            .expect("launch");
+            event(stream)
+        };
+        let start = whole();
+        println!("took {}", between(start, whole()));
+    }
+);

@@ -172,6 +172,21 @@ mod tests {
     }
 
     #[test]
+    fn multiprocessors_are_twenty_to_four_hundred() {
+        let asked = |sms: &str| Line::try_parse_from(["stint-sim", "--devices=h200:16", "--sms", sms]);
+        for sms in ["20", "400"] {
+            let Ok((facts, _)) = asked(sms).expect("allowed").settings.node() else {
+                panic!("valid settings")
+            };
+            assert_eq!(facts.devices().len(), 16);
+            assert!(facts.devices().iter().all(|d| d.sm_count.to_string() == sms));
+        }
+        for sms in ["19", "401", "many"] {
+            assert!(asked(sms).is_err(), "{sms}");
+        }
+    }
+
+    #[test]
     fn settings_survive_the_way_to_the_server() {
         let line = "--devices=a100:2,t4 --profile=12.9 --timing=null --time-scale=7 --noise=2.5% \
                     --context=1GiB --seed=9 --costs=off --sms=64 --sharing=mps --interference=12.5%";

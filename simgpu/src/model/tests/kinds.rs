@@ -265,3 +265,45 @@ fn a_sampler_shows_the_last_whole_sixth_of_a_second() {
     assert_eq!(b.model.device_sampled(0, 3 * SIXTH), (0, 3 * SIXTH));
     assert_eq!(b.model.device_sampled(0, 5), (0, 0));
 }
+
+#[test]
+fn sixteen_devices_of_any_size_meet() {
+    let sizes = (0..16).map(|i| 20 + i * 380 / 15);
+    let devices: Vec<_> = sizes
+        .map(|sms| DeviceConfig {
+            sms,
+            ..DeviceConfig::default()
+        })
+        .collect();
+    let mut b = Bench::new(&devices, 16);
+    for (client, device) in devices.iter().enumerate() {
+        let at = client as u64 * 10 * US;
+        let kind = Kind::Rendezvous {
+            key: 1,
+            parties: 16,
+            ns: 500 * US,
+            sms: 400,
+        };
+        b.submit(client, 0, on(client), at, kind);
+        let spread = Kind::Kernel {
+            ns: 40 * US,
+            sms: 2 * device.sms,
+        };
+        b.submit(client, 0, on(client), at, spread);
+    }
+    b.run();
+    let done = b.log.done();
+    assert!(
+        done.iter().filter(|d| d.2 == 1).all(|d| d.3 == 650_000),
+        "{done:?}"
+    );
+    assert!(
+        done.iter().filter(|d| d.2 == 2).all(|d| d.3 == 690_000),
+        "{done:?}"
+    );
+    for (client, device) in devices.iter().enumerate() {
+        let truth = b.model.truth(client, client, FOREVER);
+        assert_eq!(truth.sm_ns, truth.busy_ns * device.sms as u64);
+        assert_eq!(truth.busy_ns, 690_000 - client as u64 * 10_000);
+    }
+}
