@@ -31,6 +31,7 @@ pub mod reap;
 pub mod recommend;
 pub mod reload;
 pub mod run;
+pub mod scheduler;
 pub mod set;
 pub mod sim;
 pub mod state;

@@ -45,8 +45,8 @@ impl MemoryRule {
     }
 }
 
-/// Who goes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize)]
+/// Who goes first; the greater one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     Low,
