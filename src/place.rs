@@ -2,7 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::protocol::SOCKET;
@@ -34,7 +34,34 @@ pub fn private(verb: &str) -> io::Result<PathBuf> {
         0o700
     };
     DirBuilder::new().recursive(true).mode(mode).create(&below)?;
+    own(&below)?;
     Ok(below.join(format!("{verb}-{}", std::process::id())))
+}
+
+/// Checks that the place of the calling user's own nodes, where it is there, is theirs: in `/var/tmp` anybody may have made
+/// it, and would have a node of their own there, or the names of ours.
+pub fn own(below: &Path) -> io::Result<()> {
+    let found = match std::fs::symlink_metadata(below) {
+        Ok(found) => found,
+        // Who goes on finds out, and says which directory it is.
+        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied].contains(&error.kind()) => {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let mode = found.mode() & 0o7777;
+    let why = match () {
+        () if !found.is_dir() => "it is no directory".to_string(),
+        () if found.uid() != rustix::process::geteuid().as_raw() => {
+            format!("it belongs to user {}", found.uid())
+        }
+        () if mode & 0o022 != 0 => format!("others may write to it (mode {mode:o})"),
+        () => return Ok(()),
+    };
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("no node there is yours: {why}: remove it, or name another with --run-dir"),
+    ))
 }
 
 /// Makes `path`, for this user alone.
@@ -62,6 +89,27 @@ pub fn private_nodes(place: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_that_others_may_have_made_or_may_write_is_not_ones_own() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("stint");
+        own(&place).unwrap();
+        make(&place).unwrap();
+        own(&place).unwrap();
+        let told = |path: &Path| own(path).unwrap_err().to_string();
+        std::fs::set_permissions(&place, PermissionsExt::from_mode(0o770)).unwrap();
+        assert!(told(&place).contains("mode 770"));
+        std::fs::set_permissions(&place, PermissionsExt::from_mode(0o700)).unwrap();
+        let link = dir.path().join("link");
+        symlink(&place, &link).unwrap();
+        assert!(told(&link).contains("no directory"));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&place, Some(65534), None).unwrap();
+            assert!(told(&place).contains("user 65534"));
+        }
+    }
 
     #[test]
     fn private_nodes_are_found_by_their_sockets() {

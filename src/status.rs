@@ -35,6 +35,10 @@ pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
 /// them answers.
 pub fn connect(named: Option<&Path>) -> Result<Connection, Failure> {
     let place = named.map_or_else(place::usual, Path::to_path_buf);
+    if named.is_none() && place != Path::new(driver::run_dir::SYSTEM) {
+        place::own(&place)
+            .map_err(|error| Failure::not_permitted(format!("{}: {error}", place.display())))?;
+    }
     Connection::open(&place).map_err(|failure| {
         if named.is_some() || failure.exit != Exit::UNREACHABLE {
             return failure;

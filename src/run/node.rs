@@ -60,6 +60,10 @@ impl Node {
             return found(connect(system)?, system);
         }
         let usual = named.map_or_else(driver::run_dir::default_for_user, Path::to_path_buf);
+        if named.is_none() {
+            place::own(&usual)
+                .map_err(|error| Failure::not_permitted(format!("{}: {error}", usual.display())))?;
+        }
         match connect(&usual) {
             Ok(connection) => return found(connection, &usual),
             Err(failure) if failure.exit != Exit::UNREACHABLE => return Err(failure),

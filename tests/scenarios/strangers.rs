@@ -33,7 +33,11 @@ impl Shared {
         for program in ["bin/stint", "sim/bin/stint-sim"] {
             let copy = directory.path().join(program);
             fs::create_dir_all(copy.parent().expect("a directory")).expect("it can be made");
-            fs::copy(artefacts::directory().join(program), copy).expect("a program can be copied");
+            // By another process: a file that this one has open to write, and so the children it forks, cannot be executed.
+            run(Command::new("cp")
+                .arg(artefacts::directory().join(program))
+                .arg(copy))
+            .success();
         }
         let shared = Shared { directory };
         shared.root(&["sim", "start"]).success();
@@ -101,4 +105,28 @@ fn a_closed_directory_is_named_and_never_taken_for_a_node_that_is_not_there() {
         assert!(!refused.stderr.contains("start one"), "{words:?}: {refused:?}");
     }
     node.root(&["sim", "status"]).success();
+}
+
+#[test]
+fn a_place_for_private_nodes_that_somebody_else_made_is_not_used() {
+    let Some(node) = Shared::make("a place for private nodes that another user made") else {
+        return;
+    };
+    let place = node.directory.path().join("stint");
+    fs::create_dir(&place).expect("a directory can be made");
+    open(&place, 0o777);
+    for words in [&["status"] as &[&str], &["run", "--driver", "sim", "--", "true"]] {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+        command.arg(node.directory.path().join("bin/stint")).args(words);
+        let refused = run(command
+            .env_remove("STINT_RUN_DIR")
+            .env("XDG_RUNTIME_DIR", node.directory.path()));
+        assert_eq!(refused.code, 77, "{words:?}: {refused:?}");
+        assert!(
+            refused.stderr.contains("it belongs to user 0"),
+            "{words:?}: {refused:?}"
+        );
+        assert!(fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_none()));
+    }
 }
