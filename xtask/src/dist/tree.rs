@@ -23,9 +23,11 @@ pub struct Tree {
 }
 
 /// Documents that a node's administrator wants beside the program.
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 7] = [
     "install.md",
     "first-five-minutes.md",
+    "administration.md",
+    "security.md",
     "configuration.md",
     "host-mode.md",
     "failure-modes.md",
