@@ -207,5 +207,9 @@ mod tests {
             assert!(error.use_stderr());
         }
         assert!(parse(&["daemon", "--run-dir", "/x"]).is_ok());
+        for wrong in ["0", "0.5", "x", "86401"] {
+            let error = parse(&["load", "--seconds", wrong]).expect_err(wrong);
+            assert!(error.to_string().contains("whole seconds, 1 to 86400"), "{error}");
+        }
     }
 }

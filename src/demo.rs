@@ -28,8 +28,8 @@ pub struct Args {
     #[arg(long, value_name = "MODEL[:N],…")]
     pub devices: Option<String>,
     /// How long the neighbours work
-    #[arg(long, value_name = "N")]
-    pub seconds: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = crate::load::seconds)]
+    pub seconds: Option<u32>,
     /// Sabotage the mechanism behind one promise; the table must then show it broken
     #[arg(long = "break", value_name = "PROMISE")]
     pub break_promise: Option<String>,

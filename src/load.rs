@@ -56,11 +56,23 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     pub churn: Option<Bytes>,
     /// How long to work
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     pub seconds: u32,
     /// Schema `stint.load/v1`
     #[arg(long)]
     pub json: bool,
+}
+
+/// Most seconds a command may be told to work.
+const LONGEST: u32 = 86_400;
+
+/// Whole seconds of work.
+pub fn seconds(text: &str) -> Result<u32, String> {
+    let found = text
+        .parse()
+        .ok()
+        .filter(|seconds| (1..=LONGEST).contains(seconds));
+    found.ok_or_else(|| format!("write whole seconds, 1 to {LONGEST}"))
 }
 
 /// What `load` submits to the device.

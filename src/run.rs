@@ -34,7 +34,7 @@ pub struct Args {
     /// Who goes first
     #[arg(short, long, value_enum)]
     pub priority: Option<Priority>,
-    /// Devices the command sees: indices or UUIDs, for example `0,1`
+    /// Devices the command sees: indices as `stint status` shows them, UUIDs or their beginnings, for example `0,1`
     #[arg(long, value_name = "LIST")]
     pub gpus: Option<String>,
     /// Tenant the command belongs to

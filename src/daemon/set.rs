@@ -80,12 +80,21 @@ impl Core {
             return;
         }
         for ended in ended {
+            let concerns_compute = matches!(ended.key, Key::Share | Key::Limit);
+            let places = concerns_compute.then(|| self.places_of(&ended.target));
             self.apply(Event::SetEnded {
                 target: ended.target,
                 key: ended.key.as_str(),
                 text: ended.setting.text,
                 by: ended.setting.by,
             });
+            // Nobody is there to be refused.
+            for place in places.into_iter().flatten() {
+                if let Err(why) = self.check_compute_of(&self.overrides, &place) {
+                    let message = why.message;
+                    self.apply(Event::ConfigNote { message });
+                }
+            }
         }
         self.record_overrides();
         self.regrant();
@@ -164,6 +173,16 @@ impl Core {
             .filter(of)
             .map(|(account, _)| account.clone())
             .collect()
+    }
+
+    /// What `target` names: its open accounts, else the one that is to come.
+    fn places_of(&self, target: &str) -> Vec<Place> {
+        let open = self.accounts_of(target);
+        if open.is_empty() {
+            return vec![self.example_of(target)];
+        }
+        let open = open.iter().filter_map(|account| self.places.get(account));
+        open.cloned().collect()
     }
 
     /// The account that a caller without authority may lower: one it shares with nobody.
@@ -247,8 +266,8 @@ impl Core {
                 self.check_guarantee(&next, &place)?;
             }
         }
-        let says_compute =
-            |(key, text): &(Key, Option<String>)| text.is_some() && matches!(key, Key::Share | Key::Limit);
+        // Also where one is dropped: what then holds may not fit the other.
+        let says_compute = |(key, _): &(Key, Option<String>)| matches!(key, Key::Share | Key::Limit);
         if wish.values.iter().any(says_compute) {
             let open = accounts.iter().filter_map(|account| self.places.get(account));
             for place in open.chain(&example) {

@@ -63,10 +63,7 @@ impl Stage {
                 driver::run_dir::SYSTEM
             )));
         }
-        let seconds = args.seconds.unwrap_or(SECONDS.into());
-        let Ok(seconds @ 1..=3600) = u32::try_from(seconds) else {
-            return Err(Failure::usage(format!("--seconds {seconds}: write 1 to 3600")));
-        };
+        let seconds = args.seconds.unwrap_or(SECONDS);
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [SIGHUP, SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, interrupted.clone()).map_err(Failure::failed)?;

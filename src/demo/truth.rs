@@ -38,7 +38,7 @@ impl Source {
     pub fn nvidia() -> Result<Source, Failure> {
         let nvml = Nvml::init().map_err(|error| {
             Failure::failed(format!(
-                "no NVIDIA driver answers ({error}): `--driver sim` is the stand-in"
+                "no NVIDIA driver answers ({error}): use `--driver sim` for the stand-in"
             ))
         })?;
         Ok(Source::Nvidia {

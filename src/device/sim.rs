@@ -112,6 +112,19 @@ mod tests {
     use rustix::net::{bind, listen};
 
     #[test]
+    fn one_that_leaves_as_another_is_started_is_followed_by_a_third() {
+        let dir = tempfile::tempdir().unwrap();
+        let artefacts = Artefacts::at(dir.path().into());
+        let program = artefacts.sim_server();
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        let leaving = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/leaving.sh");
+        std::os::unix::fs::symlink(leaving, program).unwrap();
+        let failure = ensure(&artefacts, &dir.path().join("run"), None).unwrap_err();
+        // Not: that it did not answer for half a minute.
+        assert!(failure.message.contains("did not start"), "{failure}");
+    }
+
+    #[test]
     fn a_stand_in_listens_for_packets() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sim.sock");

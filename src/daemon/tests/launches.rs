@@ -237,8 +237,27 @@ fn a_share_above_its_limit_is_refused_wherever_the_two_come_from() {
     assert!(set(&[("limit", "55%")]).is_err());
     set(&[("limit", "60%")]).unwrap();
     assert!(
+        set(&[("limit", "default")]).is_err(),
+        "the file's is below the share that was set"
+    );
+    assert!(
         head.tell(r#"launch {"share":"60%"}"#).starts_with("default "),
         "what is set goes before the file"
+    );
+    set(&[("share", "default")]).unwrap();
+    set(&[("limit", "default")]).unwrap();
+    super::set::set(&node, "default", &[("limit", "80%")], Some("1s")).unwrap();
+    set(&[("share", "60%")]).unwrap();
+    until(
+        "the share is above the limit that is left, and that is told",
+        || {
+            node.events().iter().any(|event| {
+                event.detail.get("message")
+                    == Some(
+                        &"default: `share` (60%) is more than `limit` (50%): write at most as much".into(),
+                    )
+            })
+        },
     );
 }
 
