@@ -122,8 +122,8 @@ pub fn value(device: &Device, id: u32) -> Option<i32> {
         116 => 0,
         117 => 0,
         118 => 0,
-        // What pools can be exported as: nothing yet.
-        119 => 0,
+        // What pools can be exported as: descriptors.
+        119 => 1,
         120 => hopper,
         121 => 1,
         // Memory operations of streams belong to a later stage.

@@ -38,6 +38,8 @@ pub enum Kind {
     /// `cuIpcOpenMemHandle`: the descriptor holds the range; the block lies `inner` bytes behind the
     /// beginning of what is mapped.
     Imported { _held: OwnedFd, mapped: (u64, u64) },
+    /// `cuMemPoolImportPointer`, likewise; freed like the pool's own.
+    Borrowed { _held: OwnedFd, mapped: (u64, u64) },
     /// An allocation node of a graph.
     Graph(Arc<Allocation>),
 }
@@ -196,7 +198,7 @@ pub fn release(block: &Block) {
             space::unmap(block.base, extent.bytes);
             device.vram.give(*extent);
         }
-        Kind::Imported { mapped, .. } => space::unmap(mapped.0, mapped.1),
+        Kind::Imported { mapped, .. } | Kind::Borrowed { mapped, .. } => space::unmap(mapped.0, mapped.1),
         Kind::Host(_) => space::unmap(block.base, block.size),
         Kind::Registered(_) | Kind::Mapping { .. } | Kind::Async(_) | Kind::Graph(_) => {}
     }

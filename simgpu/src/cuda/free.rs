@@ -46,7 +46,7 @@ pub fn drop_deferred_of(context: &'static Context) {
 fn is_freeable(block: &Block) -> bool {
     matches!(
         block.kind,
-        Kind::Device { .. } | Kind::Managed { .. } | Kind::Async(_)
+        Kind::Device { .. } | Kind::Managed { .. } | Kind::Async(_) | Kind::Borrowed { .. }
     )
 }
 

@@ -55,6 +55,7 @@ mod physical;
 mod pointer;
 mod pool;
 mod pool_api;
+mod pool_share;
 mod primary;
 mod proc_address;
 mod profile;

@@ -8,7 +8,7 @@ use super::allocate::spending;
 use super::block::{self, Block, Kind};
 use super::context::Context;
 use super::heap::shown;
-use super::node::Device;
+use super::node::{Device, next_id};
 use super::order;
 use super::ranges::{ALIGN, Ranges};
 use super::space;
@@ -29,10 +29,27 @@ pub struct Pool {
     pub host_node: i32,
     /// Most bytes it may reserve; 0: no limit.
     pub max: u64,
-    pub is_default: bool,
+    pub origin: Origin,
+    /// Its number in the process.
+    pub id: u64,
     state: Mutex<State>,
     /// Flags of the devices other than its own.
     pub access: Mutex<Vec<(i32, u32)>>,
+}
+
+/// How a pool came to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The device's own.
+    Default,
+    Made,
+    /// Made to be shared.
+    Exportable,
+    /// Of another process: the pool's number there, and the id under which the node knows its memory.
+    Imported {
+        pool: u64,
+        share: u64,
+    },
 }
 
 #[derive(Default)]
@@ -74,7 +91,7 @@ pub fn get(handle: *mut std::ffi::c_void) -> Result<Arc<Pool>, CudaError> {
 pub fn default_of(device: &'static Device) -> Arc<Pool> {
     device
         .default_pool
-        .get_or_init(|| Pool::create(Some(device), -1, 0, true))
+        .get_or_init(|| Pool::create(Some(device), -1, 0, Origin::Default))
         .clone()
 }
 
@@ -98,7 +115,7 @@ pub fn observed(device: &'static Device) {
 }
 
 impl Pool {
-    pub fn create(device: Option<&'static Device>, host_node: i32, max: u64, is_default: bool) -> Arc<Pool> {
+    pub fn create(device: Option<&'static Device>, host_node: i32, max: u64, origin: Origin) -> Arc<Pool> {
         let state = State {
             reuse: [1; 3],
             ..State::default()
@@ -107,7 +124,8 @@ impl Pool {
             device,
             host_node,
             max,
-            is_default,
+            origin,
+            id: next_id(),
             state: Mutex::new(state),
             access: Mutex::new(Vec::new()),
         });
@@ -137,7 +155,7 @@ impl Pool {
         stream: &'static Stream,
         bytes: u64,
     ) -> Result<Arc<Block>, CudaError> {
-        if bytes == 0 {
+        if bytes == 0 || matches!(self.origin, Origin::Imported { .. }) {
             return Err(CudaError::INVALID_VALUE);
         }
         let whole = bytes
@@ -220,6 +238,14 @@ impl Pool {
         state.reserved += extent.bytes;
         state.reserved_high = state.reserved_high.max(state.reserved);
         Ok(())
+    }
+
+    /// Where an address of the pool's lies: the range of the device, and how far inside.
+    pub fn place_of(&self, address: u64) -> Option<(Extent, u64)> {
+        let state = self.state();
+        let inside = |s: &&Segment| (s.address..s.address + s.extent.bytes).contains(&address);
+        let segment = state.segments.iter().find(inside)?;
+        Some((segment.extent, address - segment.address))
     }
 
     /// Takes a block of the pool back: in the order of `stream`, or with nothing left to wait for.

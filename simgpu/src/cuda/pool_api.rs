@@ -4,7 +4,8 @@ use super::Sim;
 use super::capture;
 use super::edge::{element, get as read, needed, put};
 use super::node::{Device, node};
-use super::pool::{self, Pool};
+use super::physical::POSIX_FD;
+use super::pool::{self, Origin, Pool};
 use super::stream::entry;
 use driver::prelude::*;
 use std::sync::{Arc, PoisonError};
@@ -69,6 +70,15 @@ fn as_node(pool: &Pool, bytes: usize) -> Result<CUDA_MEM_ALLOC_NODE_PARAMS, Cuda
     })
 }
 
+/// The handle types that the pool can be exported as.
+fn exportable(pool: &Pool) -> i32 {
+    if pool.origin == Origin::Exportable {
+        POSIX_FD as i32
+    } else {
+        0
+    }
+}
+
 /// The device of a location of pinned memory; `None` for the host.
 fn place(location: CUmemLocation) -> Result<Option<&'static Device>, CudaError> {
     match location.kind {
@@ -92,7 +102,8 @@ fn device_at(location: *mut CUmemLocation, kind: u32) -> Result<&'static Device,
 
 fn set_current(device: &'static Device, pool: CUmemoryPool) -> CuResult {
     let pool = pool::get(pool)?;
-    if pool.device.is_none_or(|of| of.index != device.index) {
+    let imported = matches!(pool.origin, Origin::Imported { .. });
+    if imported || pool.device.is_none_or(|of| of.index != device.index) {
         return Err(CudaError::INVALID_VALUE);
     }
     *device.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = Some(pool);
@@ -152,11 +163,12 @@ impl Sim {
             };
             return Err(error);
         }
-        if props.handleTypes != 0 {
-            // Pools are not shared between processes here.
-            return Err(CudaError::NOT_SUPPORTED);
-        }
         let device = place(props.location)?;
+        let origin = match props.handleTypes {
+            0 => Origin::Made,
+            POSIX_FD if device.is_some() => Origin::Exportable,
+            _ => return Err(CudaError::NOT_SUPPORTED),
+        };
         let host_node = if props.location.kind == CU_MEM_LOCATION_TYPE_HOST_NUMA {
             props.location.id
         } else {
@@ -164,14 +176,14 @@ impl Sim {
         };
         put(
             pool,
-            Pool::create(device, host_node, props.maxSize as u64, false).handle(),
+            Pool::create(device, host_node, props.maxSize as u64, origin).handle(),
         )
     }
 
     pub(super) fn cuMemPoolDestroy(_: StreamApi, pool: CUmemoryPool) -> CuResult {
         node()?;
         let pool = pool::get(pool)?;
-        if pool.is_default {
+        if pool.origin == Origin::Default {
             return Err(CudaError::INVALID_VALUE);
         }
         pool.destroy();
@@ -204,7 +216,7 @@ impl Sim {
             USED => long(state.used),
             USED_HIGH => long(state.used_high),
             KIND => word(PINNED as i32),
-            EXPORTABLE => word(0),
+            EXPORTABLE => word(exportable(&pool)),
             LOCATION_ID => word(pool.device.map_or(pool.host_node.max(0), |device| device.ordinal)),
             LOCATION_KIND => word(match pool.device {
                 Some(_) => CU_MEM_LOCATION_TYPE_DEVICE,

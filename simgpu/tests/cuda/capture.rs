@@ -287,16 +287,24 @@ on_a_node!(a_capture_ends_where_and_by_whom_it_began, [], || {
 
 on_a_node!(a_stream_or_context_that_goes_takes_its_capture_along, [], || {
     let context = begin();
-    let (origin, member) = (stream(1), stream(1));
-    let fork = event();
-    let forked = || {
+    let origin = stream(1);
+    let (fork, join) = (event(), event());
+    // A stream that took part may go, as cuda.core lets it, if its work was waited for.
+    for joined in [true, false] {
+        let member = stream(1);
         start(origin, GLOBAL);
         cu!(cuEventRecord(fork, origin)).expect("record");
         cu!(cuStreamWaitEvent(member, fork, 0)).expect("fork");
-    };
-    forked();
-    cu!(cuStreamDestroy_v2(member)).expect("destroy");
-    assert_eq!(end(origin).err(), Some(CudaError::STREAM_CAPTURE_INVALIDATED));
+        launch(kernel("k"), member);
+        if joined {
+            cu!(cuEventRecord(join, member)).expect("record");
+            cu!(cuStreamWaitEvent(origin, join, 0)).expect("join");
+        }
+        cu!(cuStreamDestroy_v2(member)).expect("destroy");
+        launch(kernel("k"), origin);
+        let unjoined = Some(CudaError::STREAM_CAPTURE_UNJOINED);
+        assert_eq!(end(origin).err(), if joined { None } else { unjoined });
+    }
     let alone = stream(1);
     start(alone, GLOBAL);
     cu!(cuStreamDestroy_v2(alone)).expect("destroy");

@@ -160,6 +160,89 @@ on_a_node!(a_descriptor_of_memory_keeps_it_alive_and_charged, [], || {
     );
 });
 
+on_a_node!(a_pool_and_its_pointers_are_seen_by_another_process, [], || {
+    const NAME: &str = "sharing::a_pool_and_its_pointers_are_seen_by_another_process";
+    const NUMBER: &str = "STINT_TEST_CUDA_DESCRIPTOR";
+    const HANDLE: &str = "STINT_TEST_CUDA_HANDLE";
+    begin();
+    let invalid = Err(CudaError::INVALID_VALUE);
+    if part() != "first" {
+        let before = free_bytes();
+        let number: usize = std::env::var(NUMBER).expect("given").parse().expect("a number");
+        let mut pool = null_mut();
+        cu!(cuMemPoolImportFromShareableHandle(
+            &mut pool,
+            number as *mut c_void,
+            1,
+            0
+        ))
+        .expect("import");
+        let mut data = CUmemPoolPtrExportData {
+            reserved: unhex(HANDLE),
+        };
+        let mut pointer = 0;
+        cu!(cuMemPoolImportPointer(&mut pointer, pool, &mut data)).expect("import");
+        assert_eq!(first_bytes(pointer), [6; 4]);
+        cu!(cuMemsetD8_v2(pointer, 7, 4)).expect("write");
+        assert_eq!(free_bytes(), before, "an import is not charged");
+        let own = cu!(cuMemAllocFromPoolAsync(&mut 0, 4096, pool, null_mut()));
+        assert_eq!(own, invalid, "it gives out nothing itself");
+        assert_eq!(cu!(cuDeviceSetMemPool(0, pool)), invalid);
+        cu!(cuMemFreeAsync(pointer, null_mut())).expect("free");
+        cu!(cuCtxSynchronize()).expect("wait");
+        assert_eq!(cu!(cuMemFree_v2(pointer)), invalid, "twice");
+        data.reserved[8] ^= 1;
+        assert_eq!(
+            cu!(cuMemPoolImportPointer(&mut pointer, pool, &mut data)),
+            invalid,
+            "of another pool"
+        );
+        cu!(cuMemPoolDestroy(pool)).expect("destroy");
+        return;
+    }
+    // SAFETY: a struct of integers and a pointer.
+    let mut wish: CUmemPoolProps = unsafe { std::mem::zeroed() };
+    (wish.allocType, wish.handleTypes) = (1, 1);
+    wish.location = CUmemLocation {
+        kind: CU_MEM_LOCATION_TYPE_DEVICE,
+        id: 0,
+    };
+    let make = |wish: &CUmemPoolProps| {
+        let mut pool = null_mut();
+        cu!(cuMemPoolCreate(&mut pool, wish)).map(|()| pool)
+    };
+    let pool = make(&wish).expect("pool");
+    let (mut pointer, mut number) = (0, -1i32);
+    cu!(cuMemAllocFromPoolAsync(&mut pointer, MIB, pool, null_mut())).expect("alloc");
+    cu!(cuMemsetD8_v2(pointer, 6, MIB)).expect("set");
+    let out = (&raw mut number).cast::<c_void>();
+    cu!(cuMemPoolExportToShareableHandle(out, pool, 1, 0)).expect("export");
+    // SAFETY: our own descriptor, which the child shall inherit.
+    unsafe { libc::fcntl(number, libc::F_SETFD, 0) };
+    let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
+    cu!(cuMemPoolExportPointer(&mut data, pointer)).expect("export");
+    let child = another(NAME, "importer")
+        .env(HANDLE, hex(&data.reserved))
+        .env(NUMBER, number.to_string())
+        .spawn();
+    finished(child.expect("starts"));
+    assert_eq!(first_bytes(pointer), [7; 4]);
+    // What was not made to be shared is not.
+    wish.handleTypes = 0;
+    let plain = make(&wish).expect("pool");
+    let mut other = 0;
+    cu!(cuMemAllocFromPoolAsync(&mut other, MIB, plain, null_mut())).expect("alloc");
+    assert_eq!(cu!(cuMemPoolExportToShareableHandle(out, plain, 1, 0)), invalid);
+    assert_eq!(cu!(cuMemPoolExportPointer(&mut data, other)), invalid);
+    assert_eq!(cu!(cuMemPoolExportPointer(&mut data, alloc(MIB))), invalid);
+    wish.handleTypes = 8;
+    assert_eq!(
+        make(&wish).err(),
+        Some(CudaError::NOT_SUPPORTED),
+        "fabric handles"
+    );
+});
+
 on_a_node!(
     an_interprocess_event_is_seen_by_the_other_process,
     ["--noise", "off"],

@@ -41,6 +41,8 @@ struct Sequence {
     mode: CUstreamCaptureMode,
     valid: bool,
     members: Vec<Member>,
+    /// What streams that took part did last before they were destroyed.
+    left: Vec<Edge>,
     /// Nodes the program took out of a dependency set itself: they need not be joined.
     excused: HashSet<u64>,
     /// What events recorded here stand for, by their handles.
@@ -107,10 +109,9 @@ impl Sequence {
                 .find(|member| std::ptr::eq(member.stream, stream))
         };
         let joined = of(self.origin).map_or_else(HashSet::new, |origin| graphs().ancestors(&origin.next));
-        self.members.iter().any(|member| {
-            let mut last = member.next.iter().map(|edge| edge.from);
-            last.any(|node| !joined.contains(&node) && !self.excused.contains(&node))
-        })
+        let last = self.members.iter().flat_map(|member| &member.next);
+        last.chain(&self.left)
+            .any(|edge| !joined.contains(&edge.from) && !self.excused.contains(&edge.from))
     }
 }
 
@@ -234,6 +235,7 @@ fn begin(stream: &'static Stream, mode: CUstreamCaptureMode, into: Option<(u64, 
         mode,
         valid: true,
         members: Vec::new(),
+        left: Vec::new(),
         excused: HashSet::new(),
         events: HashMap::new(),
     };
@@ -295,7 +297,7 @@ fn end(stream: &'static Stream) -> Result<u64, CudaError> {
     }
 }
 
-/// A stream is going away: the sequence it began ends with it, one it only took part in is invalid.
+/// A stream is going away: the sequence it began ends with it; one it only took part in goes on, and must be joined as before.
 pub fn forget(stream: &'static Stream) {
     let id = stream.capture.load(Ordering::Acquire);
     if id == 0 {
@@ -306,10 +308,14 @@ pub fn forget(stream: &'static Stream) {
         return;
     };
     if !std::ptr::eq(sequence.origin, stream) {
-        sequence.valid = false;
-        sequence
+        if let Some(at) = sequence
             .members
-            .retain(|member| !std::ptr::eq(member.stream, stream));
+            .iter()
+            .position(|member| std::ptr::eq(member.stream, stream))
+        {
+            let gone = sequence.members.remove(at);
+            sequence.left.extend(gone.next);
+        }
         stream.capture.store(0, Ordering::Release);
         return;
     }
