@@ -34,7 +34,7 @@ macro_rules! functions {
             Alloc(context::create_v4) cuCtxCreate_v4("cuCtxCreate")(pctx: *mut CUcontext, ctxCreateParams: *mut CUctxCreateParams, flags: c_uint, dev: CUdevice) [cuCtxCreate_v4 12050 Legacy];
             Alloc(context::from_green) cuCtxFromGreenCtx("cuCtxFromGreenCtx")(pContext: *mut CUcontext, hCtx: CUgreenCtx) [cuCtxFromGreenCtx 12040 Legacy];
             Alloc(forward) cuCtxSetLimit("cuCtxSetLimit")(limit: CUlimit, value: usize) [cuCtxSetLimit 3010 Legacy];
-            Alloc(forward) cuDeviceGraphMemTrim("cuDeviceGraphMemTrim")(device: CUdevice) [cuDeviceGraphMemTrim 11040 Legacy];
+            Alloc(graph::trim) cuDeviceGraphMemTrim("cuDeviceGraphMemTrim")(device: CUdevice) [cuDeviceGraphMemTrim 11040 Legacy];
             Alloc(context::retain) cuDevicePrimaryCtxRetain("cuDevicePrimaryCtxRetain")(pctx: *mut CUcontext, dev: CUdevice) [cuDevicePrimaryCtxRetain 7000 Legacy];
             Alloc(forward) cuExternalMemoryGetMappedBuffer("cuExternalMemoryGetMappedBuffer")(devPtr: *mut CUdeviceptr, extMem: CUexternalMemory, bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC) [cuExternalMemoryGetMappedBuffer 10000 Legacy];
             Alloc(forward) cuExternalMemoryGetMappedMipmappedArray("cuExternalMemoryGetMappedMipmappedArray")(mipmap: *mut CUmipmappedArray, extMem: CUexternalMemory, mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) [cuExternalMemoryGetMappedMipmappedArray 10000 Legacy];
@@ -45,11 +45,11 @@ macro_rules! functions {
             Alloc(forward) cuGraphAddNode("cuGraphAddNode")(phGraphNode: *mut CUgraphNode, hGraph: CUgraph, dependencies: *const CUgraphNode, numDependencies: usize, nodeParams: *mut CUgraphNodeParams) [cuGraphAddNode 12020 Legacy];
             Alloc(forward) cuGraphAddNode_v2("cuGraphAddNode")(phGraphNode: *mut CUgraphNode, hGraph: CUgraph, dependencies: *const CUgraphNode, dependencyData: *const CUgraphEdgeData, numDependencies: usize, nodeParams: *mut CUgraphNodeParams) [cuGraphAddNode_v2 12030 Legacy];
             Alloc(forward) cuGraphAddNode_v3("cuGraphAddNode")(phGraphNode: *mut CUgraphNode, hGraph: CUgraph, dependencies: *const CUgraphNode, dependencyData: *const CUgraphEdgeData, numDependencies: usize, nodeParams: *mut CUgraphNodeParams) [cuGraphAddNode_v3 13040 Legacy];
-            Alloc(forward) cuGraphInstantiate("cuGraphInstantiate")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, phErrorNode: *mut CUgraphNode, logBuffer: *mut c_char, bufferSize: usize) [cuGraphInstantiate 10000 Legacy];
-            Alloc(forward) cuGraphInstantiate_v2("cuGraphInstantiate")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, phErrorNode: *mut CUgraphNode, logBuffer: *mut c_char, bufferSize: usize) [cuGraphInstantiate_v2 11000 Legacy];
-            Alloc(forward) cuGraphInstantiateWithFlags("cuGraphInstantiateWithFlags")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, flags: c_ulonglong) [cuGraphInstantiateWithFlags 11040 Legacy];
-            Alloc(forward) cuGraphInstantiateWithParams("cuGraphInstantiateWithParams")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) [cuGraphInstantiateWithParams 12000 Legacy, cuGraphInstantiateWithParams_ptsz 12000 PerThread];
-            Alloc(forward) cuGraphUpload("cuGraphUpload")(hGraphExec: CUgraphExec, hStream: CUstream) [cuGraphUpload 11010 Legacy, cuGraphUpload_ptsz 11010 PerThread];
+            Alloc(graph::instantiate) cuGraphInstantiate("cuGraphInstantiate")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, phErrorNode: *mut CUgraphNode, logBuffer: *mut c_char, bufferSize: usize) [cuGraphInstantiate 10000 Legacy];
+            Alloc(graph::instantiate) cuGraphInstantiate_v2("cuGraphInstantiate")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, phErrorNode: *mut CUgraphNode, logBuffer: *mut c_char, bufferSize: usize) [cuGraphInstantiate_v2 11000 Legacy];
+            Alloc(graph::instantiate_with_flags) cuGraphInstantiateWithFlags("cuGraphInstantiateWithFlags")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, flags: c_ulonglong) [cuGraphInstantiateWithFlags 11040 Legacy];
+            Alloc(graph::instantiate_with_params) cuGraphInstantiateWithParams("cuGraphInstantiateWithParams")(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) [cuGraphInstantiateWithParams 12000 Legacy, cuGraphInstantiateWithParams_ptsz 12000 PerThread];
+            Alloc(graph::upload) cuGraphUpload("cuGraphUpload")(hGraphExec: CUgraphExec, hStream: CUstream) [cuGraphUpload 11010 Legacy, cuGraphUpload_ptsz 11010 PerThread];
             Alloc(context::create_green) cuGreenCtxCreate("cuGreenCtxCreate")(phCtx: *mut CUgreenCtx, desc: CUdevResourceDesc, dev: CUdevice, flags: c_uint) [cuGreenCtxCreate 12040 Legacy];
             Alloc(forward) cuImportExternalMemory("cuImportExternalMemory")(extMem_out: *mut CUexternalMemory, memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) [cuImportExternalMemory 10000 Legacy];
             Alloc(forward) cuIpcGetMemHandle("cuIpcGetMemHandle")(pHandle: *mut CUipcMemHandle, dptr: CUdeviceptr) [cuIpcGetMemHandle 4010 Legacy];
@@ -111,7 +111,7 @@ macro_rules! functions {
             Free(forward) cuGraphAddMemFreeNode("cuGraphAddMemFreeNode")(phGraphNode: *mut CUgraphNode, hGraph: CUgraph, dependencies: *const CUgraphNode, numDependencies: usize, dptr: CUdeviceptr) [cuGraphAddMemFreeNode 11040 Legacy];
             Free(forward) cuGraphDestroy("cuGraphDestroy")(hGraph: CUgraph) [cuGraphDestroy 10000 Legacy];
             Free(forward) cuGraphDestroyNode("cuGraphDestroyNode")(hNode: CUgraphNode) [cuGraphDestroyNode 10000 Legacy];
-            Free(forward) cuGraphExecDestroy("cuGraphExecDestroy")(hGraphExec: CUgraphExec) [cuGraphExecDestroy 10000 Legacy];
+            Free(graph::destroy) cuGraphExecDestroy("cuGraphExecDestroy")(hGraphExec: CUgraphExec) [cuGraphExecDestroy 10000 Legacy];
             Free(context::destroy_green) cuGreenCtxDestroy("cuGreenCtxDestroy")(hCtx: CUgreenCtx) [cuGreenCtxDestroy 12040 Legacy];
             Free(forward) cuIpcCloseMemHandle("cuIpcCloseMemHandle")(dptr: CUdeviceptr) [cuIpcCloseMemHandle 4010 Legacy];
             Free(forward) cuLibraryUnload("cuLibraryUnload")(library: CUlibrary) [cuLibraryUnload 12000 Legacy];
@@ -151,7 +151,7 @@ macro_rules! functions {
             Work(forward) cuGLMapBufferObjectAsync_v2("cuGLMapBufferObjectAsync")(dptr: *mut CUdeviceptr, size: *mut usize, buffer: GLuint, hStream: CUstream) [cuGLMapBufferObjectAsync_v2 3020 Legacy, cuGLMapBufferObjectAsync_v2_ptsz 7000 PerThread];
             Work(forward) cuGLUnmapBufferObject("cuGLUnmapBufferObject")(buffer: GLuint) [cuGLUnmapBufferObject 2000 Legacy];
             Work(forward) cuGLUnmapBufferObjectAsync("cuGLUnmapBufferObjectAsync")(buffer: GLuint, hStream: CUstream) [cuGLUnmapBufferObjectAsync 2030 Legacy];
-            Work(launch::count) cuGraphLaunch("cuGraphLaunch")(hGraphExec: CUgraphExec, hStream: CUstream) [cuGraphLaunch 10000 Legacy, cuGraphLaunch_ptsz 10000 PerThread];
+            Work(graph::launch) cuGraphLaunch("cuGraphLaunch")(hGraphExec: CUgraphExec, hStream: CUstream) [cuGraphLaunch 10000 Legacy, cuGraphLaunch_ptsz 10000 PerThread];
             Work(forward) cuGraphicsMapResources("cuGraphicsMapResources")(count: c_uint, resources: *mut CUgraphicsResource, hStream: CUstream) [cuGraphicsMapResources 3000 Legacy, cuGraphicsMapResources_ptsz 7000 PerThread];
             Work(forward) cuGraphicsUnmapResources("cuGraphicsUnmapResources")(count: c_uint, resources: *mut CUgraphicsResource, hStream: CUstream) [cuGraphicsUnmapResources 3000 Legacy, cuGraphicsUnmapResources_ptsz 7000 PerThread];
             Work(forward) cuGreenCtxRecordEvent("cuGreenCtxRecordEvent")(hCtx: CUgreenCtx, hEvent: CUevent) [cuGreenCtxRecordEvent 12040 Legacy];

@@ -15,6 +15,7 @@ use driver::table::SymbolId;
 use driver::{CudaError, Driver, StreamApi};
 
 use crate::lock::{Lock, Rank};
+use crate::relaxed::relaxed;
 
 /// `CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED`.
 const MAPS_LATER: u32 = 121;
@@ -134,7 +135,7 @@ fn ask(
     };
     let api = StreamApi::Legacy;
     // SAFETY: the driver reads one descriptor, writes one handle and one answer; the twin is nobody else's.
-    let asked = unsafe {
+    let asked = relaxed(driver, || unsafe {
         if levels == 0 {
             let mut twin: CUarray = null_mut();
             driver.cuArray3DCreate_v2(api, &mut twin, &form)?;
@@ -148,7 +149,7 @@ fn ask(
             let _ = driver.cuMipmappedArrayDestroy(api, twin);
             asked
         }
-    };
+    });
     asked?;
     let whole = needs.size.checked_next_multiple_of(needs.alignment.max(1));
     whole.map_or(Err(CudaError::INVALID_VALUE), |bytes| Ok(bytes as u64))

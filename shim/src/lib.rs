@@ -26,7 +26,9 @@ mod physical;
 mod pools;
 mod process;
 mod real;
+mod relaxed;
 mod scope;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod twin;

@@ -8,33 +8,35 @@
 //! the pool is under way: the driver may have told of its growth, which the allocation's own reservation covers, and so would
 //! be charged twice.
 //!
-//! Next: `hooks/pool.rs`, the calls.
+//! Next: `pools/source.rs`, `pools/graphs.rs`, the pool that graphs allocate from, and `hooks/pool.rs`, the calls.
+
+mod graphs;
+mod source;
 
 use core::ffi::c_int;
 use std::collections::BTreeMap;
 
+use driver::StreamApi;
 use driver::abi::{CU_MEM_LOCATION_TYPE_DEVICE, CUdevice, CUmemoryPool};
-use driver::{Driver, StreamApi};
 use ledger::slot::Class;
 
 use crate::books::Books;
 use crate::charge::{Account, Reservation};
 use crate::guard::{Call, Otherwise};
-use crate::live::{AccountIndex, PAGE, PoolId};
+use crate::live::{AccountIndex, PoolId};
+use crate::relaxed::relaxed;
+use crate::steps::Steps;
+pub use graphs::Launching;
+use graphs::{Bound, Graphs};
+use source::Source;
 
-/// Attributes of a pool, as cuda.h numbers them.
+/// An attribute of a pool, as cuda.h numbers it.
 pub const RELEASE_THRESHOLD: u32 = 4;
-const RESERVED_NOW: u32 = 5;
-const USED_NOW: u32 = 7;
-
-/// What the drivers grow a pool by, in bytes, until this one was seen to do otherwise. Less would let the first growth pass the
-/// cap before it is undone; a driver that grows by less is known after its first.
-const PRESUMED: u64 = 32 << 20;
 
 /// A pool.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Pool {
-    handle: usize,
+    source: Source,
     /// `None`: not charged (host memory, imported).
     account: Option<AccountIndex>,
     /// Bytes charged, beside the reservations of calls under way.
@@ -55,16 +57,18 @@ struct Pool {
     destroyed: bool,
     /// How much it may keep, by the program's wish.
     threshold: u64,
+    /// Of a pool for graphs.
+    bound: Bound,
 }
 
 /// All pools used so far.
 pub struct Pools {
     pools: BTreeMap<PoolId, Pool>,
     handles: BTreeMap<usize, PoolId>,
-    /// Pools grow in multiples of this, as far as was seen: a page times a power of two.
-    step: u64,
-    /// And by no less than this.
-    least: u64,
+    /// How those with handles were seen to grow, and those for graphs.
+    steps: Steps,
+    graph_steps: Steps,
+    graphs: Graphs,
     next: PoolId,
 }
 
@@ -83,22 +87,38 @@ impl Pools {
         Pools {
             pools: BTreeMap::new(),
             handles: BTreeMap::new(),
-            step: PRESUMED,
-            least: PRESUMED,
+            steps: Steps::new(),
+            graph_steps: Steps::new(),
+            graphs: Graphs::new(),
             next: 0,
         }
     }
 
     /// Enters a pool the program created or imported, or one of the driver's own that it uses for the first time.
     pub fn enter(&mut self, handle: CUmemoryPool, account: Option<AccountIndex>) -> PoolId {
+        let id = self.enter_source(Source::Handle(handle as usize), account);
+        self.handles.insert(handle as usize, id);
+        id
+    }
+
+    fn enter_source(&mut self, source: Source, account: Option<AccountIndex>) -> PoolId {
         self.next += 1;
         let pool = Pool {
-            handle: handle as usize,
+            source,
             account,
-            ..Pool::default()
+            charge: 0,
+            calls: 0,
+            reserved: 0,
+            turn: 0,
+            pointers: 0,
+            asking: false,
+            again: false,
+            shrinks: false,
+            destroyed: false,
+            threshold: 0,
+            bound: Bound::FIRST,
         };
         self.pools.insert(self.next, pool);
-        self.handles.insert(handle as usize, self.next);
         self.next
     }
 
@@ -130,50 +150,37 @@ impl Pools {
     }
 }
 
-impl Pools {
-    /// The most a pool is expected to grow by when `bytes` are asked of it.
-    fn foreseen(&self, bytes: u64) -> u64 {
-        stepped(bytes, self.step).max(self.least)
-    }
-
-    /// The least a pool can grow by when `bytes` are asked of it and none lie idle, as far as was seen.
-    fn needed(&self, bytes: u64) -> u64 {
-        stepped(bytes, PAGE).max(self.least)
-    }
-
-    /// `asked` bytes alone made a pool grow by `grown`.
-    fn learn(&mut self, asked: u64, grown: u64) {
-        if grown == 0 {
-            return;
-        }
-        self.least = self.least.min(grown);
-        while self.step > PAGE && !grown.is_multiple_of(self.step) {
-            self.step /= 2;
-        }
-        while self.foreseen(asked) < grown {
-            self.step *= 2;
+impl Pool {
+    /// An allocation begins, for which `reservation` was made.
+    fn begin<'a>(
+        &mut self,
+        id: PoolId,
+        account: AccountIndex,
+        bytes: u64,
+        reservation: Reservation<'a>,
+    ) -> Begun<'a> {
+        self.turn += 1;
+        self.calls += 1;
+        self.reserved = self.reserved.saturating_add(reservation.bytes());
+        Begun {
+            pool: id,
+            account,
+            turn: self.turn,
+            reservation,
+            bytes,
         }
     }
 }
 
-/// `bytes` in whole steps.
-fn stepped(bytes: u64, step: u64) -> u64 {
-    bytes.checked_next_multiple_of(step).unwrap_or(u64::MAX)
-}
-
-/// One of a pool's numbers.
-fn ask(driver: &Driver, pool: usize, attribute: u32) -> Option<u64> {
-    let mut value = 0u64;
-    // SAFETY: the handle is one the driver gave out and has not destroyed; these attributes are 64-bit numbers.
-    let asked = unsafe {
-        driver.cuMemPoolGetAttribute(
-            StreamApi::Legacy,
-            pool as CUmemoryPool,
-            attribute,
-            (&raw mut value).cast(),
-        )
-    };
-    asked.ok().map(|()| value)
+/// What came of an allocation or a launch.
+struct Grown {
+    /// What the pool grew by since it was last asked.
+    bytes: u64,
+    /// The driver told it.
+    known: bool,
+    /// No other call was under way.
+    alone: bool,
+    fits: bool,
 }
 
 impl Books {
@@ -190,7 +197,7 @@ impl Books {
     ) -> Result<Begun<'a>, Otherwise> {
         let wanted = {
             let pools = self.pools.lock();
-            [pools.foreseen(bytes), pools.needed(bytes)]
+            [pools.steps.foreseen(bytes), pools.steps.needed(bytes)]
         };
         let reservation = self.reserve_or(call, account, wanted, Class::Pool)?;
         // Under way only now: making room may have had to lower this pool's charge.
@@ -198,16 +205,7 @@ impl Books {
         let Some(entry) = pools.pools.get_mut(&pool) else {
             return Err(Otherwise::Forward);
         };
-        entry.turn += 1;
-        entry.calls += 1;
-        entry.reserved = entry.reserved.saturating_add(reservation.bytes());
-        Ok(Begun {
-            pool,
-            account,
-            turn: entry.turn,
-            reservation,
-            bytes,
-        })
+        Ok(entry.begin(pool, account, bytes, reservation))
     }
 
     /// The driver did not allocate.
@@ -221,34 +219,53 @@ impl Books {
     /// The driver allocated. False when the pool grew beyond what was reserved and the cap has no room for that: the
     /// allocation must be undone.
     pub fn allocated_in_pool(&self, call: &Call<'_>, begun: Begun<'_>) -> bool {
-        let Some(handle) = self.pools.lock().pools.get(&begun.pool).map(|pool| pool.handle) else {
-            return true;
+        let (id, bytes) = (begun.pool, begun.bytes);
+        if let Some(pool) = self.pools.lock().pools.get_mut(&id) {
+            pool.pointers += 1;
+        }
+        let grown = self.settle_begun(call, begun);
+        if grown.alone {
+            self.pools.lock().steps.learn(bytes, grown.bytes);
+        }
+        grown.fits
+    }
+
+    /// What an allocation made the pool grow by becomes part of its charge.
+    fn settle_begun(&self, call: &Call<'_>, begun: Begun<'_>) -> Grown {
+        let gone = Grown {
+            bytes: 0,
+            known: false,
+            alone: false,
+            fits: true,
         };
-        let now = ask(call.driver, handle, RESERVED_NOW);
+        let Some(source) = self.pools.lock().pools.get(&begun.pool).map(|pool| pool.source) else {
+            return gone;
+        };
+        let now = source.reserved(call.driver);
         let account = self.account(begun.account);
         let mut pools = self.pools.lock();
         let Some(pool) = pools.pools.get_mut(&begun.pool) else {
-            return true;
+            return gone;
         };
         let held = begun.reservation.bytes();
         pool.calls -= 1;
         pool.reserved = pool.reserved.saturating_sub(held);
-        pool.pointers += 1;
         let alone = pool.calls == 0 && pool.turn == begun.turn;
         // Whoever asked the driver before this may have been told less than is now charged.
         pool.turn += 1;
         let grown = now.map_or(held, |now| now.saturating_sub(pool.charge));
-        let fits = settle_growth(account, pool, begun.reservation, grown);
-        if alone {
-            pools.learn(begun.bytes, grown);
+        Grown {
+            bytes: grown,
+            known: now.is_some(),
+            alone,
+            fits: settle_growth(account, pool, begun.reservation, grown),
         }
-        fits
     }
 
     /// Makes a pool's charge what the driver has reserved for it. One thread asks at a time; the others leave it the word.
     pub fn refresh_pool(&self, call: &Call<'_>, id: PoolId) {
         loop {
-            let (handle, turn) = {
+            let (source, turn) = {
                 let mut pools = self.pools.lock();
                 let Some(pool) = pools.pools.get_mut(&id) else {
                     return;
@@ -262,10 +279,10 @@ impl Books {
                 }
                 pool.asking = true;
                 pool.again = false;
-                (pool.handle, pool.turn)
+                (pool.source, pool.turn)
             };
-            let now = ask(call.driver, handle, RESERVED_NOW);
-            let used = ask(call.driver, handle, USED_NOW);
+            let now = source.reserved(call.driver);
+            let used = source.used(call.driver);
             let mut pools = self.pools.lock();
             let Some(pool) = pools.pools.get_mut(&id) else {
                 return;
@@ -275,12 +292,15 @@ impl Books {
                 && pool.calls == 0
                 && pool.turn == turn
             {
-                pool.shrinks = used.is_none_or(|used| now > used && now > pool.threshold);
+                pool.shrinks = matches!(source, Source::Handle(_))
+                    && used.is_none_or(|used| now > used && now > pool.threshold);
+                pool.bound.told(now, turn);
+                let account = self.account(account);
                 if now < pool.charge {
                     let fell = pool.charge - now;
                     pool.charge = now;
-                    self.account(account).give_back(fell, Class::Pool);
-                } else if let Ok(grown) = self.account(account).try_reserve(now - pool.charge, Class::Pool) {
+                    account.give_back(fell, source.class());
+                } else if let Ok(grown) = account.try_reserve(now - pool.charge, source.class()) {
                     pool.charge += grown.keep();
                 }
             }
@@ -304,37 +324,53 @@ impl Books {
 
     /// Makes room for `wanted` bytes by taking idle memory from the pools of an account. The driver may decline.
     pub fn trim_pools(&self, call: &Call<'_>, account: AccountIndex, wanted: u64) {
-        let candidates: Vec<(PoolId, usize, u64)> = {
+        let candidates: Vec<(PoolId, Source, u64)> = {
             let pools = self.pools.lock();
             let charged = pools
                 .pools
                 .iter()
                 .filter(|(_, pool)| pool.account == Some(account) && pool.charge > 0 && !pool.destroyed);
             charged
-                .map(|(id, pool)| (*id, pool.handle, pool.charge))
+                .map(|(id, pool)| (*id, pool.source, pool.charge))
                 .collect()
         };
         let mut missing = wanted;
-        for (id, handle, charge) in candidates {
-            let used = ask(call.driver, handle, USED_NOW).unwrap_or(charge);
+        for (id, source, charge) in candidates {
+            let used = source.used(call.driver).unwrap_or(charge);
             let idle = charge.saturating_sub(used);
             if idle == 0 {
                 continue;
             }
-            let keep = charge - idle.min(missing);
-            // SAFETY: a live pool of the driver's; trimming needs no context and moves nothing that is in use.
-            let trimmed = unsafe {
-                call.driver
-                    .cuMemPoolTrimTo(StreamApi::Legacy, handle as CUmemoryPool, keep as usize)
-            };
-            if trimmed.is_ok() {
+            if self.trim_source(call, id, source, charge - idle.min(missing)) {
                 self.refresh_pool(call, id);
-                missing = missing.saturating_sub(idle);
+                let left = self.pools.lock().pools.get(&id).map_or(0, |pool| pool.charge);
+                missing = missing.saturating_sub(charge.saturating_sub(left));
             }
             if missing == 0 {
                 return;
             }
         }
+    }
+
+    /// Has the driver take back what lies idle beyond `keep` bytes. Trimming needs no context and moves nothing that is in use.
+    fn trim_source(&self, call: &Call<'_>, id: PoolId, source: Source, keep: u64) -> bool {
+        let trimmed = match source {
+            // SAFETY: a live pool of the driver's.
+            Source::Handle(pool) => relaxed(call.driver, || unsafe {
+                call.driver
+                    .cuMemPoolTrimTo(StreamApi::Legacy, pool as CUmemoryPool, keep as usize)
+            }),
+            Source::Graphs(device) => {
+                self.new_epoch(id, false);
+                // SAFETY: a device the driver told of.
+                let trimmed = relaxed(call.driver, || unsafe {
+                    call.driver.cuDeviceGraphMemTrim(StreamApi::Legacy, device)
+                });
+                self.new_epoch(id, trimmed.is_ok());
+                trimmed
+            }
+        };
+        trimmed.is_ok()
     }
 
     /// Takes a pool's handle out of the books before the driver is asked to destroy it: it may come back as another pool's.
@@ -363,7 +399,7 @@ impl Books {
         if pool.destroyed && pool.pointers == 0 && pool.calls == 0 {
             pools.pools.remove(&id);
             if let Some(account) = pool.account {
-                self.account(account).give_back(pool.charge, Class::Pool);
+                self.account(account).give_back(pool.charge, pool.source.class());
             }
         }
     }
@@ -400,16 +436,16 @@ impl Books {
 /// Charges what a pool grew by out of the reservation; the rest of it is given back. What it grew by beyond the reservation
 /// may be other calls' growth, which their reservations cover.
 fn settle_growth(account: &Account, pool: &mut Pool, reservation: Reservation<'_>, grown: u64) -> bool {
-    let held = reservation.bytes();
+    let (held, class) = (reservation.bytes(), pool.source.class());
     if grown <= held {
         pool.charge += grown;
         reservation.keep();
-        account.give_back(held - grown, Class::Pool);
+        account.give_back(held - grown, class);
         return true;
     }
     pool.charge += reservation.keep();
     let more = grown - held;
-    match account.try_reserve(more, Class::Pool) {
+    match account.try_reserve(more, class) {
         Ok(more) => {
             pool.charge += more.keep();
             true

@@ -17,6 +17,9 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUarray_st *CUarray;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef unsigned long long CUmemHandle;
 
 enum { CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3 };
@@ -42,6 +45,15 @@ typedef struct {
     unsigned short usage;
     unsigned char reserved[54];
 } CUmemPoolProps;
+
+typedef struct { char reserved[64]; } CUmemPoolPtrExportData;
+typedef struct { char reserved[64]; } CUipcMemHandle;
+typedef struct {
+    CUmemPoolProps poolProps;
+    const CUmemAccessDesc *accessDescs;
+    size_t accessDescCount, bytesize;
+    CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
 
 /* name, arguments: the functions the programs use, once for prototypes and once for looking them up */
 #define FUNCTIONS(F) \
@@ -79,6 +91,26 @@ typedef struct {
     F(cuArrayDestroy, (CUarray array)) \
     F(cuStreamCreate, (CUstream *stream, unsigned flags)) \
     F(cuStreamSynchronize, (CUstream stream)) \
+    F(cuMemsetD8_v2, (CUdeviceptr pointer, unsigned char value, size_t bytes)) \
+    F(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes)) \
+    F(cuMemExportToShareableHandle, (void *shared, CUmemHandle handle, int type, unsigned long long flags)) \
+    F(cuMemImportFromShareableHandle, (CUmemHandle *handle, void *shared, int type)) \
+    F(cuMemPoolExportToShareableHandle, (void *shared, CUmemoryPool pool, int type, unsigned long long flags)) \
+    F(cuMemPoolImportFromShareableHandle, (CUmemoryPool *pool, void *shared, int type, unsigned long long flags)) \
+    F(cuMemPoolExportPointer, (CUmemPoolPtrExportData *data, CUdeviceptr pointer)) \
+    F(cuMemPoolImportPointer, (CUdeviceptr *pointer, CUmemoryPool pool, CUmemPoolPtrExportData *data)) \
+    F(cuIpcGetMemHandle, (CUipcMemHandle *handle, CUdeviceptr pointer)) \
+    F(cuIpcOpenMemHandle_v2, (CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags)) \
+    F(cuIpcCloseMemHandle, (CUdeviceptr pointer)) \
+    F(cuStreamBeginCapture_v2, (CUstream stream, int mode)) \
+    F(cuStreamEndCapture, (CUstream stream, CUgraph *graph)) \
+    F(cuGraphCreate, (CUgraph *graph, unsigned flags)) \
+    F(cuGraphAddMemAllocNode, (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *parameters)) \
+    F(cuGraphInstantiateWithFlags, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
+    F(cuGraphLaunch, (CUgraphExec exec, CUstream stream)) \
+    F(cuGraphExecDestroy, (CUgraphExec exec)) \
+    F(cuGraphDestroy, (CUgraph graph)) \
+    F(cuDeviceGraphMemTrim, (CUdevice device)) \
     F(cuModuleLoadData, (CUmodule *module, const void *image)) \
     F(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name)) \
     F(cuLaunchKernel, (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \

@@ -3,18 +3,19 @@
  *   go N        N random steps -> bytes of the blocks it holds
  *   empty       frees everything, waits for the device, trims the pools -> error of the last call
  *
- * A step is an allocation by any of the calls, a free by the thread that allocated or by the other one, at once or in stream
+ * A step is an allocation by any of the calls (graphs among them), a free by the thread that allocated or by the other one, at once or in stream
  * order, a second free of the same block, or a free of an address nobody was given. */
 #include "driver.h"
 #include <pthread.h>
 #include <stdint.h>
 
 enum { MOST = 256 };
-static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; } live[MOST];
+static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; CUgraph graph; CUgraphExec exec; } live[MOST];
 static int count;
 static size_t held;
 static CUmemoryPool pool;
 static CUcontext context;
+static CUstream stream;
 static uint64_t state;
 
 static uint64_t draw(uint64_t below)
@@ -32,10 +33,30 @@ static int is_live(CUdeviceptr pointer)
     return 0;
 }
 
+/* A captured allocation, with another one that the graph frees itself. */
+static int by_graph(size_t bytes, CUdeviceptr *pointer, CUgraph *graph, CUgraphExec *exec)
+{
+    CUdeviceptr inside;
+    int error = cuStreamBeginCapture_v2(stream, 0);
+    if (!error) error = cuMemAllocAsync(pointer, bytes, stream);
+    if (!error) error = cuMemAllocAsync(&inside, bytes, stream);
+    if (!error) error = cuMemFreeAsync(inside, stream);
+    if (!error) error = cuStreamEndCapture(stream, graph);
+    if (!error) error = cuGraphInstantiateWithFlags(exec, *graph, 0);
+    if (!error) error = cuGraphLaunch(*exec, stream);
+    if (error == CUDA_ERROR_OUT_OF_MEMORY) {
+        cuGraphExecDestroy(*exec);
+        cuGraphDestroy(*graph);
+    }
+    return error;
+}
+
 static void allocate(void)
 {
-    static const char kinds[] = "apmAPv";
-    char kind = kinds[draw(6)];
+    static const char kinds[] = "apmAPvg";
+    char kind = kinds[draw(7)];
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
     size_t bytes = draw(3) ? 1 + draw(8 << 20) : 1 + draw(4096), pitch;
     CUdeviceptr pointer = 0;
     CUmemHandle handle = 0;
@@ -47,6 +68,7 @@ static void allocate(void)
     case 'p': bytes = 1 + bytes % 4096; error = cuMemAllocPitch_v2(&pointer, &pitch, bytes, 64, 4); break;
     case 'm': error = cuMemAllocManaged(&pointer, bytes, CU_MEM_ATTACH_GLOBAL); break;
     case 'A': error = cuMemAllocAsync(&pointer, bytes, NULL); break;
+    case 'g': error = by_graph(bytes, &pointer, &graph, &exec); break;
     case 'P': error = cuMemAllocFromPoolAsync(&pointer, bytes, pool, NULL); break;
     default: bytes = (1 + draw(4)) << 21; error = cuMemCreate(&handle, bytes, &physical, 0);
     }
@@ -55,6 +77,8 @@ static void allocate(void)
     live[count].kind = kind;
     live[count].pointer = pointer;
     live[count].handle = handle;
+    live[count].graph = graph;
+    live[count].exec = exec;
     live[count++].bytes = bytes;
     held += bytes;
 }
@@ -64,9 +88,16 @@ static int release(int i, int ordered)
     CUdeviceptr pointer = live[i].pointer;
     CUmemHandle handle = live[i].handle;
     char kind = live[i].kind;
+    CUgraph graph = live[i].graph;
+    CUgraphExec exec = live[i].exec;
     held -= live[i].bytes;
     live[i] = live[--count];
     if (kind == 'v') return cuMemRelease(handle);
+    if (kind == 'g') {
+        int error = ordered ? cuMemFreeAsync(pointer, stream) : cuMemFree_v2(pointer);
+        if (!error) error = cuGraphExecDestroy(exec);
+        return error ? error : cuGraphDestroy(graph);
+    }
     return ordered && (kind == 'A' || kind == 'P') ? cuMemFreeAsync(pointer, NULL) : cuMemFree_v2(pointer);
 }
 
@@ -117,6 +148,7 @@ int main(int argc, char **argv)
     if (!error) error = cuCtxSetCurrent(context);
     if (!error) error = cuMemPoolCreate(&pool, &in_pool);
     if (!error) error = cuDeviceGetDefaultMemPool(&usual, 0);
+    if (!error) error = cuStreamCreate(&stream, 1);
     while (!error && fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "go %llu", &steps) == 1) {
             while (steps--) step();
@@ -126,6 +158,7 @@ int main(int argc, char **argv)
             if (!error) error = cuCtxSynchronize();
             if (!error) error = cuMemPoolTrimTo(pool, 0);
             if (!error) error = cuMemPoolTrimTo(usual, 0);
+            if (!error) error = cuDeviceGraphMemTrim(0);
             printf("%d\n", error);
         }
     }

@@ -8,11 +8,13 @@
  *   uuid D               -> error, 16 numbers
  *   count                -> error devices
  *   info                 -> error free total
- *   alloc|pitch|managed|async|pool|vmm|array BYTES   -> error slot
+ *   alloc|pitch|managed|async|pool|vmm|array|graph|captured BYTES   -> error slot
  *   free SLOT            by the call that belongs to it
  *   freeraw NUMBER       cuMemFree of any value
  *   churn N BYTES        N times alloc and free -> first error, how many pairs succeeded
  *   launch N             N launches of a 10-us kernel, then waits for them
+ *   trim                 gives back what the device keeps for graphs -> error
+ *   again SLOT           frees what a graph allocated and launches it once more -> error
  *   pid                  -> the process's number in its own namespace
  *   listed D             -> NVML's error, then pid and bytes of each process it lists on device D
  *   exit|_exit|abort|exec    ends in that way */
@@ -21,16 +23,43 @@
 #include <unistd.h>
 
 enum { SLOTS = 65536 };
-static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; CUarray array; } slots[SLOTS];
+static struct { char kind; CUdeviceptr pointer; size_t bytes; CUmemHandle handle; CUarray array; CUgraph graph; CUgraphExec exec; } slots[SLOTS];
 static int used;
 static CUmemoryPool pool;
 static int device;
+
+/* A graph that allocates, made by nodes or by capture, and launched once. */
+static int allocate_by_graph(int captured, size_t bytes, CUdeviceptr *pointer, CUgraph *graph, CUgraphExec *exec)
+{
+    static CUstream stream;
+    CUDA_MEM_ALLOC_NODE_PARAMS node = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } } };
+    CUgraphNode made;
+    int error = stream ? 0 : cuStreamCreate(&stream, 1);
+    if (captured) {
+        if (!error) error = cuStreamBeginCapture_v2(stream, 0);
+        if (!error) error = cuMemAllocAsync(pointer, bytes, stream);
+        if (!error) error = cuStreamEndCapture(stream, graph);
+    } else {
+        node.bytesize = bytes;
+        if (!error) error = cuGraphCreate(graph, 0);
+        if (!error) error = cuGraphAddMemAllocNode(&made, *graph, NULL, 0, &node);
+        *pointer = node.dptr;
+    }
+    if (!error) error = cuGraphInstantiateWithFlags(exec, *graph, 0);
+    if (!error) error = cuGraphLaunch(*exec, stream);
+    if (!error) error = cuStreamSynchronize(stream);
+    if (error && *exec) cuGraphExecDestroy(*exec);
+    if (error && *graph) cuGraphDestroy(*graph);
+    return error;
+}
 
 static int allocate(const char *how, size_t bytes)
 {
     CUdeviceptr pointer = 0;
     CUmemHandle handle = 0;
     CUarray array = NULL;
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
     size_t pitch;
     int error;
     if (!strcmp(how, "alloc")) error = cuMemAlloc_v2(&pointer, bytes);
@@ -44,6 +73,8 @@ static int allocate(const char *how, size_t bytes)
     } else if (!strcmp(how, "array")) { /* rows of 64 KiB */
         CUDA_ARRAY3D_DESCRIPTOR form = { 4096, (bytes + (1 << 16) - 1) >> 16, 0, CU_AD_FORMAT_FLOAT, 4, 0 };
         error = cuArray3DCreate_v2(&array, &form);
+    } else if (!strcmp(how, "graph") || !strcmp(how, "captured")) {
+        error = allocate_by_graph(how[0] == 'c', bytes, &pointer, &graph, &exec);
     } else {
         CUmemAllocationProp properties = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, device } };
         error = cuMemCreate(&handle, bytes, &properties, 0);
@@ -55,6 +86,8 @@ static int allocate(const char *how, size_t bytes)
     slots[used].bytes = bytes;
     slots[used].handle = handle;
     slots[used].array = array;
+    slots[used].graph = graph;
+    slots[used].exec = exec;
     printf("0 %d\n", used++);
     return 0;
 }
@@ -64,6 +97,12 @@ static int give_back(int slot)
     char kind = slots[slot].kind;
     if (kind == 'v') return cuMemRelease(slots[slot].handle);
     if (slots[slot].array) return cuArrayDestroy(slots[slot].array);
+    if (slots[slot].exec) {
+        int error = cuMemFree_v2(slots[slot].pointer);
+        if (!error) error = cuGraphExecDestroy(slots[slot].exec);
+        if (!error) error = cuGraphDestroy(slots[slot].graph);
+        return error;
+    }
     /* "async" and "alloc" begin alike; an asynchronous block may be freed either way, and a pool's too */
     return cuMemFree_v2(slots[slot].pointer);
 }
@@ -137,7 +176,12 @@ int main(int argc, char **argv)
         else if (!strcmp(verb, "info")) { int error = cuMemGetInfo_v2(&free_bytes, &total); printf("%d %zu %zu\n", error, free_bytes, total); }
         else if (!strcmp(verb, "free")) printf("%d\n", give_back((int)number));
         else if (!strcmp(verb, "freeraw")) printf("%d\n", cuMemFree_v2(number));
-        else if (!strcmp(verb, "churn")) {
+        else if (!strcmp(verb, "trim")) printf("%d\n", cuDeviceGraphMemTrim(device));
+        else if (!strcmp(verb, "again")) {
+            int error = cuMemFree_v2(slots[number].pointer);
+            if (!error) error = cuGraphLaunch(slots[number].exec, NULL);
+            printf("%d\n", error ? error : cuCtxSynchronize());
+        } else if (!strcmp(verb, "churn")) {
             int error = 0;
             unsigned long long pairs = 0;
             for (CUdeviceptr pointer; !error && pairs < number; pairs += !error) {

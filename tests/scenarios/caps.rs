@@ -4,7 +4,9 @@ use super::*;
 use crate::harness::{long, node::Setup, outcome::run};
 
 /// All calls that take device memory.
-const CALLS: [&str; 7] = ["alloc", "pitch", "managed", "async", "pool", "vmm", "array"];
+const CALLS: [&str; 9] = [
+    "alloc", "pitch", "managed", "async", "pool", "vmm", "array", "graph", "captured",
+];
 
 /// Fills what is left by `call` in `step`s; how many bytes it got before the refusal.
 #[track_caller]

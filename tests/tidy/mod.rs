@@ -3,6 +3,7 @@
 mod artefacts;
 mod dependencies;
 mod documents;
+mod memory;
 mod security;
 mod sources;
 mod table;

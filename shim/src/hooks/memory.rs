@@ -8,6 +8,7 @@ use ledger::slot::Class;
 
 use crate::guard::{Call, Otherwise, Verdict};
 use crate::live::{Charged, charge_for, is_small};
+use crate::relaxed::relaxed;
 
 /// Rows of a pitched block begin at multiples of this on all devices so far; the driver's answer corrects it.
 const PITCH_UNIT: u64 = 512;
@@ -83,7 +84,9 @@ pub unsafe fn alloc_pitch(
         erase,
         |driver, pointer| {
             // SAFETY: the driver handed it out a moment ago.
-            unsafe { driver.cuMemFree_v2(StreamApi::Legacy, pointer) }
+            relaxed(driver, || unsafe {
+                driver.cuMemFree_v2(StreamApi::Legacy, pointer)
+            })
         },
     )
 }
@@ -109,7 +112,9 @@ pub unsafe fn alloc_pitch_v1(
         erase,
         |driver, pointer| {
             // SAFETY: the driver handed it out a moment ago, as a 32-bit pointer.
-            unsafe { driver.cuMemFree(StreamApi::Legacy, pointer as CUdeviceptr_v1) }
+            relaxed(driver, || unsafe {
+                driver.cuMemFree(StreamApi::Legacy, pointer as CUdeviceptr_v1)
+            })
         },
     )
 }

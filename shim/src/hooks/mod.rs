@@ -5,6 +5,7 @@
 pub mod array;
 pub mod context;
 pub mod device;
+pub mod graph;
 pub mod host;
 pub mod launch;
 pub mod memory;

@@ -2,7 +2,7 @@
 //!
 //! Inside a stream capture an allocation becomes a node of a graph, which owns it: not charged here.
 //!
-//! Next: `hooks/sync.rs`.
+//! Next: `hooks/graph.rs`.
 
 use core::ptr::null_mut;
 
@@ -21,6 +21,7 @@ use crate::deferred::Stream;
 use crate::guard::{Call, Otherwise, Verdict};
 use crate::live::{AccountIndex, Allocation, Charged};
 use crate::pools::RELEASE_THRESHOLD;
+use crate::relaxed::relaxed;
 
 /// `CU_STREAM_CAPTURE_STATUS_ACTIVE`.
 const CAPTURING: u32 = 1;
@@ -132,12 +133,12 @@ fn undo(
     bytes: u64,
 ) {
     // SAFETY: the block was handed out a moment ago on this stream; the program is told that it got none.
-    unsafe {
+    relaxed(call.driver, || unsafe {
         let _ = call.driver.cuMemFreeAsync(call.stream_api, *pointer, stream);
         *pointer = 0;
         let _ = call.driver.cuStreamSynchronize(call.stream_api, stream);
         let _ = call.driver.cuMemPoolTrimTo(StreamApi::Legacy, pool, 0);
-    }
+    });
     let reason = Kind::Refused(Reason::Cap);
     books.account(account).post(call.row, reason, bytes, 0);
 }
@@ -157,7 +158,8 @@ fn device_of(call: &Call<'_>, stream: CUstream) -> Option<CUdevice> {
     asked.ok().map(|()| device)
 }
 
-fn is_capturing(call: &Call<'_>, stream: CUstream) -> bool {
+/// Whether what is submitted to the stream is captured.
+pub fn is_capturing(call: &Call<'_>, stream: CUstream) -> bool {
     let mut status = 0;
     // SAFETY: the driver writes one number; it judges the handle itself.
     let asked = unsafe {

@@ -3,6 +3,7 @@
 mod arrays;
 mod blocks;
 mod contexts;
+mod graphs;
 mod pools;
 mod property;
 mod views;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::world::CONTEXT;
 use super::{MIB, Stage, call, default_pool, world};
-use crate::hooks::{array, context, memory, pool, sync, vmm};
+use crate::hooks::{array, context, graph, memory, pool, sync, vmm};
 
 const CAP: u64 = 64 * MIB;
 
@@ -39,6 +39,11 @@ enum Step {
     Wait(usize),
     WaitForContext,
     Trim,
+    /// An executable graph with two allocation nodes; launches, ends or trims.
+    Graph(u64, u64),
+    Launch(usize, usize),
+    EndGraph(usize),
+    TrimGraphs,
     /// The next call of a function fails.
     Fault(&'static str),
 }
@@ -63,12 +68,21 @@ fn step() -> impl Strategy<Value = Step> {
         "cuArrayGetMemoryRequirements",
         "cuArrayDestroy",
         "cuMemMapArrayAsync",
+        "cuGraphLaunch",
+        "cuGraphInstantiateWithFlags",
+        "cuGraphNodeGetType",
+        "cuDeviceGetGraphMemAttribute",
+        "cuDeviceGraphMemTrim",
     ];
     prop_oneof![
         6 => bytes.clone().prop_map(Step::Alloc),
         2 => bytes.clone().prop_map(Step::Managed),
         2 => (1..5000u64, 1..3000u64).prop_map(|(width, height)| Step::Pitch(width, height)),
-        5 => bytes.prop_map(Step::Async),
+        5 => bytes.clone().prop_map(Step::Async),
+        2 => (bytes.clone(), bytes).prop_map(|(first, second)| Step::Graph(first, second)),
+        4 => (any::<usize>(), 0usize..3).prop_map(|(which, stream)| Step::Launch(which, stream)),
+        1 => any::<usize>().prop_map(Step::EndGraph),
+        1 => Just(Step::TrimGraphs),
         2 => (1..6u64).prop_map(|pages| Step::Create(pages * 2 * MIB)),
         4 => (1..2000usize, 0..2000usize).prop_map(|(width, height)| Step::Array(width, height)),
         1 => Just(Step::Sparse),
@@ -97,6 +111,7 @@ struct Program {
     mappings: Vec<u64>,
     arrays: Vec<usize>,
     contexts: Vec<usize>,
+    graphs: Vec<usize>,
     next_address: u64,
 }
 
@@ -245,6 +260,26 @@ impl Program {
                 let pool = default_pool(stage);
                 let _ = call!(stage, cuMemPoolTrimTo => pool::trim, pool, 0);
             }
+            Step::Graph(first, second) => {
+                let graph = stage.state.lock().unwrap().graph(&[first, second]);
+                let mut exec = null_mut();
+                let made = call!(stage, cuGraphInstantiateWithFlags => graph::instantiate_with_flags, &raw mut exec, graph, 0);
+                self.graphs.extend(made.ok().map(|()| exec as usize));
+            }
+            Step::Launch(which, stream) => {
+                if let Some(exec) = at(&self.graphs, which) {
+                    let _ =
+                        call!(stage, cuGraphLaunch => graph::launch, exec as CUgraphExec, stream as CUstream);
+                }
+            }
+            Step::EndGraph(which) => {
+                if let Some(exec) = at(&self.graphs, which) {
+                    let _ = call!(stage, cuGraphExecDestroy => graph::destroy, exec as CUgraphExec);
+                }
+            }
+            Step::TrimGraphs => {
+                let _ = call!(stage, cuDeviceGraphMemTrim => graph::trim, 0);
+            }
             Step::Fault(name) => stage.fail_next(name, CudaError::UNKNOWN.code()),
         }
     }
@@ -265,6 +300,7 @@ impl Program {
         for context in core::mem::take(&mut self.contexts) {
             let _ = call!(stage, cuCtxDestroy_v2 => context::destroy, context as CUcontext);
         }
+        let _ = call!(stage, cuDeviceGraphMemTrim => graph::trim, 0);
         for stream in 0..3 {
             let _ = call!(stage, cuStreamSynchronize => sync::stream, stream as CUstream);
         }
@@ -277,8 +313,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_charged_covers_what_is_there(steps in prop::collection::vec(step(), 1..120)) {
+    fn what_is_charged_covers_what_is_there(shares in any::<bool>(), steps in prop::collection::vec(step(), 1..120)) {
         let stage = Stage::new(CAP, CONTEXT);
+        stage.state.lock().unwrap().graphs.shares = shares;
         let mut program = Program::default();
         for step in steps {
             program.take(&stage, step);

@@ -35,6 +35,22 @@ def below():
     check(driver.cuEventRecord(end, stream))
     check(driver.cuStreamSynchronize(stream))
     print(check(driver.cuEventElapsedTime(start, end)) >= 0)
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
+    check(driver.cuStreamBeginCapture(stream, mode))
+    inside = check(driver.cuMemAllocAsync(1 << 20, stream))
+    check(driver.cuMemsetD8Async(pointer, 7, 5, stream))
+    check(driver.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, ((pointer,), (None,)), 0))
+    check(driver.cuMemFreeAsync(inside, stream))
+    graph = check(driver.cuStreamEndCapture(stream))
+    executable = check(driver.cuGraphInstantiate(graph, 0))
+    for _ in range(3):
+        check(driver.cuGraphLaunch(executable, stream))
+    check(driver.cuStreamSynchronize(stream))
+    check(driver.cuMemcpyDtoH(back, pointer, 5))
+    print(bytes(back), check(driver.cuGraphGetNodes(graph, 4))[1])
+    check(driver.cuGraphExecDestroy(executable))
+    check(driver.cuGraphDestroy(graph))
+    check(driver.cuDeviceGraphMemTrim(device))
     check(driver.cuMemFree(pointer))
     print("freed")
 

@@ -42,7 +42,15 @@ def below():
     stream.synchronize()
     print(start.elapsed_time(end) >= 0, y.shape)
     print(torch.zeros(4, 4, device="cuda").cpu()[0], torch.empty(1024).pin_memory().is_pinned())
-    del x
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        z = (there + 1) * 2
+    for _ in range(3):
+        graph.replay()
+    torch.cuda.synchronize()
+    print(z.shape)
+    graph.reset()
+    del x, z
     torch.cuda.empty_cache()
     torch.cuda.synchronize()
     print(sorted(torch.cuda.memory_stats())[:3])

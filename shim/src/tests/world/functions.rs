@@ -10,7 +10,7 @@ use driver::{CuResult, CudaError, Driver};
 use super::*;
 
 /// Runs the body of one driver function on the thread's world: counts it, fails it if so told.
-fn act(name: &'static str, body: impl FnOnce(&mut State) -> CuResult) -> CuResult {
+pub(super) fn act(name: &'static str, body: impl FnOnce(&mut State) -> CuResult) -> CuResult {
     crate::lock::none_held();
     let world = WORLD
         .with_borrow(|world| world.clone())
@@ -56,11 +56,11 @@ macro_rules! functions {
     };
 }
 
-fn id(name: &str) -> SymbolId {
+pub(super) fn id(name: &str) -> SymbolId {
     by_name(name).unwrap()
 }
 
-unsafe fn put<T>(to: *mut T, value: T) -> CuResult {
+pub(super) unsafe fn put<T>(to: *mut T, value: T) -> CuResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
@@ -145,6 +145,7 @@ functions! {
         Ok(())
     }
     fn cuMemPoolTrimTo(state, pool: CUmemoryPool, keep: usize) {
+        state.graphs.note_unsafe("cuMemPoolTrimTo");
         let entry = state.pools.get_mut(&(pool as usize)).ok_or(CudaError::INVALID_VALUE)?;
         State::shrink(entry, keep as u64);
         Ok(())
@@ -230,6 +231,7 @@ functions! {
         if array.is_null() || descriptor.is_null() { return Err(CudaError::INVALID_VALUE) }
         let d = descriptor.read();
         if state.no_twins && d.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING != 0 { return Err(CudaError::INVALID_VALUE) }
+        state.graphs.note_unsafe("cuArray3DCreate_v2");
         let handle = state.fresh(0);
         let later = d.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING) != 0;
         state.needs.insert(handle, tiled(&d));

@@ -2,17 +2,16 @@
 //! functions find their state by the calling thread; a test with several threads lets each of them enter the same world.
 
 mod functions;
+mod graphs;
 
 use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use driver::CudaError;
 use driver::abi::*;
+use driver::{CudaError, Driver};
 
 use crate::live::PAGE;
-
-pub use functions::driver;
 
 pub const UUID: [u8; 16] = *b"device of a test";
 /// What a context of this driver costs.
@@ -74,6 +73,7 @@ pub struct State {
     pub calls: BTreeMap<&'static str, u32>,
     /// The most that was there at once.
     pub peak: u64,
+    pub graphs: graphs::Graphs,
 }
 
 pub const PRIMARY: usize = 0xc0;
@@ -81,6 +81,13 @@ pub const DEFAULT_POOL: usize = 0xd0;
 
 thread_local! {
     static WORLD: RefCell<Option<Arc<Mutex<State>>>> = const { RefCell::new(None) };
+}
+
+/// All its functions.
+pub fn driver() -> Driver {
+    let driver = functions::driver();
+    graphs::add_to(&driver);
+    driver
 }
 
 /// Lets the functions of the driver work on `state` when this thread calls them.
@@ -116,7 +123,15 @@ impl State {
             .sum();
         let memory: u64 = self.memory.values().map(|(size, _, _)| *size).sum();
         let contexts = (self.contexts.len() as u64 + u64::from(self.primary > 0)) * CONTEXT;
-        blocks + zombies + self.slabs.len() as u64 * PAGE + pools + memory + contexts + self.in_arrays()
+        let graphs = self.graphs.reserved;
+        graphs
+            + blocks
+            + zombies
+            + self.slabs.len() as u64 * PAGE
+            + pools
+            + memory
+            + contexts
+            + self.in_arrays()
     }
 
     /// Large arrays take whole pages, the small ones of a context share some.
