@@ -72,25 +72,26 @@ pub struct Attach {
     socket: OwnedFd,
     expect: Expect,
     since: Instant,
-    /// Effective user when it connected.
-    user: Option<u32>,
+    peer: Option<Credentials>,
+    /// Whom its silence is counted to, once it is known to be silent. `None`: who connected has gone.
+    pub user: Option<u32>,
 }
 
 impl Attach {
     /// Takes over an accepted, non-blocking socket.
     pub fn new(socket: OwnedFd, now: Instant) -> Attach {
-        let user = Credentials::of(&socket).map(|peer| peer.uid);
         Attach {
+            peer: Credentials::of(&socket),
             socket,
             expect: Expect::Hello,
             since: now,
-            user,
+            user: None,
         }
     }
 
-    /// Whose connection it is.
-    pub fn user(&self) -> Option<u32> {
-        self.user
+    /// Who connected.
+    pub fn peer(&self) -> Option<Credentials> {
+        self.peer
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {

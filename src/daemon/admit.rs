@@ -8,7 +8,7 @@ use ledger::Owner;
 use ledger::wire::{Hello, Status, flags};
 
 use super::core::{Core, Seat};
-use super::peers::Unidentified;
+use super::peers::{Unidentified, billed_to};
 use super::sockets;
 use super::step::step;
 use crate::admission::attach::{Attach, Greeted, Step};
@@ -47,6 +47,8 @@ impl Core {
             // A shim says hello at once: most connections never enter the loop.
             match attach.step(self.peer_identity) {
                 Step::Wait => {
+                    // By the number it has on the socket a user could be many, in a user namespace.
+                    attach.user = attach.peer().and_then(|peer| billed_to(peer.pid));
                     self.make_room_for(&attach);
                     match self.enroll(attach.socket()) {
                         Ok(token) => drop(self.attaches.insert(token, attach)),
@@ -61,8 +63,7 @@ impl Core {
     /// Ends the oldest silent connection of the user behind `attach` where there are as many as there may be: a
     /// newcomer may be a shim whose hello is on its way.
     fn make_room_for(&mut self, attach: &Attach) {
-        let user = attach.user();
-        let of_user = |(_, other): &(&u64, &Attach)| other.user() == user;
+        let of_user = |(_, other): &(&u64, &Attach)| other.user == attach.user;
         let mut silent = self.attaches.iter().filter(of_user).map(|(&token, _)| token);
         // Tokens only rise.
         if let (Some(oldest), MOST_SILENT..) = (silent.next(), 1 + silent.count()) {

@@ -7,7 +7,7 @@ use rustix::event::epoll;
 
 use super::answer::refused;
 use super::core::Core;
-use super::peers::Unidentified;
+use super::peers::{Unidentified, billed_to};
 use super::sources::mind_unsent;
 use crate::admission::attach::{Attach, Greeted, PATIENCE};
 use crate::exit::Failure;
@@ -21,6 +21,8 @@ const MOST_OF_A_USER: usize = 64;
 pub struct Parked {
     attach: Attach,
     greeted: Greeted,
+    /// Whom it is counted to.
+    user: Option<u32>,
     since: Instant,
 }
 
@@ -65,7 +67,8 @@ impl Core {
     pub fn park(&mut self, attach: Attach, greeted: Greeted) {
         // It may be in the loop under a number nobody knows any more.
         let _ = epoll::delete(&self.epoll, attach.socket()); // most never were
-        let of_user = |parked: &Parked| parked.greeted.uid == greeted.uid;
+        let user = billed_to(greeted.pid);
+        let of_user = |parked: &Parked| parked.user == user;
         if self.parked.iter().filter(|parked| of_user(parked)).count() >= MOST_OF_A_USER
             && let Some(oldest) = self.parked.iter().position(of_user)
         {
@@ -74,6 +77,7 @@ impl Core {
         self.parked.push(Parked {
             attach,
             greeted,
+            user,
             since: Instant::now(),
         });
     }
@@ -85,6 +89,7 @@ impl Core {
             attach,
             greeted,
             since,
+            ..
         } in std::mem::take(&mut self.parked)
         {
             let known = self.parked.len();

@@ -25,6 +25,7 @@ use crate::config::Source as QuotaFile;
 use crate::device::Device;
 use crate::protocol::Connection;
 use crate::protocol::node::Node;
+use crate::skip::skip;
 use client::Process;
 
 const MIB: u64 = 1 << 20;
@@ -206,21 +207,31 @@ fn silent_and_hostile_peers_stall_nobody() {
     let _admin = UnixStream::connect(node.path().join("stint.sock")).unwrap();
     let mut client = node.client();
     assert!(client.tell("attach 1").starts_with("Admitted"));
-    let open = |socket: &&std::os::fd::OwnedFd| {
-        let mut fds = [rustix::event::PollFd::new(*socket, rustix::event::PollFlags::IN)];
-        rustix::event::poll(
-            &mut fds,
-            Some(&rustix::event::Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )
-        .unwrap()
-            == 0
-    };
     // They connected before the client did, so they have been dealt with.
-    let left = silent.iter().filter(open).count();
+    let left = silent.iter().filter(|socket| client::is_open(socket)).count();
     assert!((1..=64).contains(&left), "{left} silent connections of one user");
+}
+
+#[test]
+fn silence_is_counted_to_who_is_billed_for_it() {
+    if !rustix::process::geteuid().is_root() {
+        return skip(
+            "silence under another number",
+            "only root can become another user",
+        );
+    }
+    let node = TestNode::start(CAP);
+    open_to_all(&node);
+    let mut one = node.client();
+    for number in [65534, 65533, 65532] {
+        assert_eq!(one.tell(&format!("hush {number}")), "ok");
+    }
+    let mut client = node.client();
+    assert!(
+        client.tell("attach 1").starts_with("Admitted"),
+        "it came after them"
+    );
+    assert_eq!(one.tell("hushed"), "64", "not for each number it has had");
 }
 
 #[test]

@@ -144,6 +144,16 @@ pub fn connect(run_dir: &Path) -> OwnedFd {
     socket
 }
 
+/// Whether the daemon has not hung up on a socket to which it says nothing else.
+pub fn is_open(socket: &OwnedFd) -> bool {
+    let now = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut fds = [rustix::event::PollFd::new(socket, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut fds, Some(&now)).unwrap() == 0
+}
+
 /// What an attach gave: the daemon's word, and per device the objects.
 struct Attached {
     status: String,
@@ -209,7 +219,7 @@ fn this_process_is_a_client() {
         return;
     };
     println!("@ready");
-    let mut attached = None;
+    let (mut attached, mut silent) = (None, Vec::new());
     // Read byte by byte: what is buffered would be lost when the process executes itself.
     while let Some(line) = read_line() {
         let (verb, rest) = line.split_once(' ').unwrap_or((&line, ""));
@@ -245,6 +255,14 @@ fn this_process_is_a_client() {
                 "{:?}",
                 nix::unistd::setuid(nix::unistd::Uid::from_raw(number as u32))
             ),
+            // Silent connections, as a user other than the one it is billed to.
+            "hush" => {
+                nix::unistd::seteuid(nix::unistd::Uid::from_raw(number as u32)).unwrap();
+                silent.extend((0..40).map(|_| connect(&run_dir)));
+                nix::unistd::seteuid(nix::unistd::getuid()).unwrap();
+                "ok".into()
+            }
+            "hushed" => silent.iter().filter(|socket| is_open(socket)).count().to_string(),
             "close" => {
                 let open = |fd: &u32| std::fs::read_link(format!("/proc/self/fd/{fd}"));
                 let ours = (3..256).filter_map(|fd| open(&fd).ok());
