@@ -14,6 +14,7 @@ mod drain;
 mod groups;
 mod hear;
 mod inheritance;
+mod looks;
 mod mend;
 mod notify;
 mod orphans;

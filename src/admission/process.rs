@@ -202,10 +202,11 @@ pub fn maps_any(pid: u32, inodes: &[(u64, u64)]) -> Option<bool> {
     Some(mapped_files(&maps).any(|file| inodes.contains(&file)))
 }
 
-/// Those of the files `inodes` that the process maps. `None`: we may not look, or it has gone.
-pub fn mapped(pid: u32, inodes: &[(u64, u64)]) -> Option<BTreeSet<(u64, u64)>> {
+/// Those of the files `inodes` that the process maps, and how many bytes told so. `None`: we may not look, or it has gone.
+pub fn mapped(pid: u32, inodes: &[(u64, u64)]) -> Option<(BTreeSet<(u64, u64)>, usize)> {
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
-    Some(mapped_files(&maps).filter(|file| inodes.contains(file)).collect())
+    let found = mapped_files(&maps).filter(|file| inodes.contains(file));
+    Some((found.collect(), maps.len()))
 }
 
 /// Device and inode of the file behind each line of `/proc/PID/maps`.
@@ -364,7 +365,8 @@ mod tests {
         let inode = [(file.st_dev, file.st_ino)];
         assert_eq!(maps_any(std::process::id(), &inode), Some(true));
         let more = [inode[0], (inode[0].0, u64::MAX)];
-        assert_eq!(mapped(std::process::id(), &more), Some(inode.into()));
+        let (found, bytes) = mapped(std::process::id(), &more).unwrap();
+        assert!(found == inode.into() && bytes > 0);
         drop(mapping);
         assert_eq!(maps_any(std::process::id(), &inode), Some(false));
     }

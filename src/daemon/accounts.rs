@@ -78,6 +78,7 @@ impl Core {
         self.chronicle_end_of(account);
         let place = self.places.remove(account);
         self.grants.remove(account);
+        self.made_by.remove(account);
         self.forget_account(account);
         self.ledgers.close(account);
         self.apply(Event::Closed {

@@ -67,6 +67,8 @@ impl Core {
         let mut silent = self.attaches.iter().filter(of_user).map(|(&token, _)| token);
         // Tokens only rise.
         if let (Some(oldest), MOST_SILENT..) = (silent.next(), 1 + silent.count()) {
+            // It may have said something meanwhile.
+            self.step_attach(oldest);
             self.attaches.remove(&oldest);
         }
     }

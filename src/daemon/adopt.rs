@@ -300,6 +300,15 @@ impl Core {
         let id = ClientId(self.next_client);
         self.next_client += 1;
         let pidfd = process::open(identity);
+        // Whose launch a part was made for is whose clients are in it.
+        if self
+            .places
+            .get(account)
+            .is_some_and(|place| place.asked && place.passing)
+            && let Some(user) = billed_to(owner.pid)
+        {
+            self.made_by.insert(account.into(), user);
+        }
         let seat = Seat {
             owner,
             account: account.into(),
@@ -356,6 +365,13 @@ impl Core {
         }
         // It lived a moment ago: at worst nobody is told to have it.
         self.launches.add(head, user.unwrap_or(0), place);
+        if let Some(user) = user.filter(|_| {
+            self.places
+                .get(&account)
+                .is_some_and(|place| place.asked && place.passing)
+        }) {
+            self.made_by.insert(account.clone(), user);
+        }
         self.count_launches(&account);
     }
 

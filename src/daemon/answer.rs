@@ -119,10 +119,12 @@ impl Core {
             return Err(Failure::failed(format!("pid {pid} heads a launch already")));
         }
         let bounded = billed.uid != 0 && !self.authority.over(&acting);
-        if bounded && self.launches.count_of_user(billed.uid) >= MOST_OF_A_USER {
+        // Accounts of its launches outlive their heads as long as somebody is in them.
+        let accounts = self.made_by.values().filter(|user| **user == billed.uid).count();
+        if bounded && self.launches.count_of_user(billed.uid).max(accounts) >= MOST_OF_A_USER {
             return Err(Failure::failed(format!(
-                "user {} has {MOST_OF_A_USER} launches (`stint run`) at once, as many as one may have: end some, or start several \
-                 programs under one",
+                "user {} has {MOST_OF_A_USER} launches (`stint run`) at once, or programs left of so many: end some, or start \
+                 several under one",
                 billed.user
             )));
         }
@@ -163,6 +165,9 @@ impl Core {
             return Err(Failure::failed(error));
         }
         self.launches.add(head, billed.uid, place.clone());
+        if place.asked && place.passing {
+            self.made_by.insert(place.account.clone(), billed.uid);
+        }
         self.count_launches(&place.account);
         for key in later {
             let message = format!("`{key}` of the launch by pid {pid} is understood and not in force yet");

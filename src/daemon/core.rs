@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::chronicle::Chronicle;
 use super::deafness::Deafness;
+use super::looks::Looks;
 use super::notify::Notifier;
 use super::parked::Parked;
 use super::record::Record;
@@ -97,12 +98,15 @@ pub(super) struct Core {
     /// Those whose names are being looked up.
     pub parked: Vec<Parked>,
     pub launches: Launches,
+    /// The user whose launch each part of an account was made for.
+    pub made_by: BTreeMap<String, u32>,
     /// Those who read an account made for a launch without being its clients: it stays as long as they do.
     pub observers: BTreeMap<Identity, String>,
     pub places: BTreeMap<String, Place>,
     pub grants: BTreeMap<String, Vec<Granted>>,
     pub overrides: Overrides,
     pub seats: BTreeMap<ClientId, Seat>,
+    pub looks: Looks,
     pub next_client: u64,
     pub record: Record,
     pub store: Store,
@@ -202,7 +206,9 @@ impl Core {
             heads: BTreeMap::new(),
             parked: Vec::new(),
             launches: Launches::default(),
+            made_by: BTreeMap::new(),
             observers: BTreeMap::new(),
+            looks: Looks::default(),
             places: BTreeMap::new(),
             grants: BTreeMap::new(),
             overrides: Overrides::default(),

@@ -32,6 +32,9 @@ pub fn stores_descriptors() -> Option<usize> {
 /// The descriptors systemd kept for us, with their names. Works once.
 #[allow(unsafe_code)]
 pub fn stored_descriptors() -> io::Result<Vec<(String, OwnedFd)>> {
+    if std::env::var("LISTEN_FDS").is_ok_and(|count| count.trim() == "0") {
+        return Ok(Vec::new()); // without names there is no list of them
+    }
     let stored = sd_notify::listen_fds_with_names()?;
     // SAFETY: systemd opened these numbers for this process before it began (LISTEN_PID is checked), nothing else here
     // takes descriptors by number, and `Store::open` asks once per process.

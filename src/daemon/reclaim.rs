@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use rustix::event::{Timespec, epoll};
 
 use super::core::{Core, Seat};
+use super::peers::billed_to;
 use super::record::Key;
 use super::sources::FIRST_CONNECTION;
 use super::step::step;
@@ -123,7 +125,8 @@ impl Core {
     }
 
     /// Marks those clients of a process as going whose account it maps no more. A process that still does has not executed
-    /// anything, whatever it says. It is asked once: it may have so many mappings that each look takes its time.
+    /// anything, whatever it says. It is looked at once for all of them, and not
+    /// now where its user had too much looked at lately (`looks.rs`).
     pub fn leave_if_executed(&mut self, process: Identity) {
         let of_process: Vec<(ClientId, Inodes)> = self
             .seats
@@ -139,7 +142,14 @@ impl Core {
             .flat_map(|(_, inodes)| inodes)
             .copied()
             .collect();
-        let mapped = process::mapped(process.pid, &all);
+        let now = Instant::now();
+        let Some(user) = billed_to(process.pid).filter(|user| self.looks.may(*user, now)) else {
+            return;
+        };
+        let mapped = process::mapped(process.pid, &all).map(|(mapped, bytes)| {
+            self.looks.took(user, bytes, now);
+            mapped
+        });
         for (id, inodes) in of_process {
             let Some(seat) = self.seats.get_mut(&id) else {
                 continue;

@@ -141,9 +141,12 @@ impl Core {
         let accounts: Vec<String> = self.places.keys().cloned().collect();
         for account in &accounts {
             if let Err(error) = self.store.put(&self.ledgers.keepsakes(account)) {
-                let what = format!("account {account}: its descriptors are not kept: {error}");
-                self.apply(Event::Fault { what });
-                return;
+                // Tried again at every tick, told once.
+                if !was_lost {
+                    let what = format!("account {account}: its descriptors are not kept: {error}");
+                    self.apply(Event::Fault { what });
+                }
+                return self.store.give_up_keeper();
             }
         }
         self.listen_to_keeper();

@@ -130,8 +130,11 @@ impl RunDir {
         self.path.join(driver::run_dir::ADMIN_SOCKET)
     }
 
-    /// Removes the sockets: nobody answers there any more.
+    /// Removes the sockets: nobody answers there any more. Where the directory is another one by now, so are its sockets.
     pub fn remove_sockets(&self) {
+        if !self.has_lock() {
+            return;
+        }
         for socket in [self.attach_socket(), self.admin_socket()] {
             let _ = fs::remove_file(socket); // gone already is as good
         }
@@ -198,8 +201,14 @@ mod tests {
         run.write_policy(Absent::Run).unwrap();
         assert_eq!(fs::read_to_string(&policy).unwrap(), "absent = \"run\"\n");
         assert_eq!(fs::metadata(path.join(LOCK)).unwrap().mode() & 0o777, 0o600);
-        fs::remove_file(path.join(LOCK)).unwrap();
+        fs::write(run.admin_socket(), "").unwrap();
+        fs::rename(path.join(LOCK), path.join("ours")).unwrap();
         assert!(!run.is_in_place());
+        run.remove_sockets();
+        assert!(run.admin_socket().exists(), "it is the next daemon's");
+        fs::rename(path.join("ours"), path.join(LOCK)).unwrap();
+        run.remove_sockets();
+        assert!(!run.admin_socket().exists());
     }
 
     #[test]

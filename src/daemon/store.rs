@@ -77,7 +77,7 @@ impl Store {
                     wrong.push(format!("what systemd kept cannot be taken over: {error}"));
                     Vec::new()
                 });
-                Ok(store.with_those_of_a_keeper(left, &mut wrong))
+                Ok(store.with_those_of_a_keeper(left, most, &mut wrong))
             }
             _ => Kept::find(run_dir).and_then(|found| match found {
                 Some(found) => Ok(store.found(found, &mut wrong)),
@@ -132,7 +132,7 @@ impl Store {
 
     /// What systemd kept, and what a keeper does: a daemon that systemd did not start left it there. It is with systemd
     /// from now on, and the keeper leaves once it has everything.
-    fn with_those_of_a_keeper(&mut self, mut left: Named, wrong: &mut Vec<String>) -> Named {
+    fn with_those_of_a_keeper(&mut self, mut left: Named, most: usize, wrong: &mut Vec<String>) -> Named {
         let Found { kept, held, missing } = match Kept::find(&self.run_dir) {
             Ok(Some(found)) => found,
             Ok(None) => return left,
@@ -146,7 +146,12 @@ impl Store {
             if left.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            if let Err(error) = notify::store(&name, fd.as_fd()) {
+            let stored = if left.len() < most {
+                notify::store(&name, fd.as_fd()).map_err(StoreError::from)
+            } else {
+                Err(StoreError::Full { most })
+            };
+            if let Err(error) = stored {
                 is_whole = false;
                 wrong.push(format!("`{name}` stays with a keeper: {error}"));
             }
@@ -184,6 +189,13 @@ impl Store {
         }
         self.place = Place::Keeper(Kept::start(&self.run_dir)?);
         Ok(())
+    }
+
+    /// Gives the keeper up: it does not take what it is given. The next tick starts another.
+    pub fn give_up_keeper(&mut self) {
+        if let Place::Keeper(kept) = std::mem::replace(&mut self.place, Place::Nowhere) {
+            kept.discard();
+        }
     }
 
     /// Whether a new keeper may mend what is wrong.

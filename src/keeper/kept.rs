@@ -104,6 +104,14 @@ impl Kept {
         send(&self.socket, &Message::Drop(name.into()), None)
     }
 
+    /// Ends it as far as it is ours, whatever it is doing.
+    pub fn discard(mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill(); // it has ended: so be it
+            let _ = child.wait();
+        }
+    }
+
     /// Has it end, and waits for that.
     pub fn end(mut self) {
         let deadline = Instant::now() + PATIENCE;

@@ -4,15 +4,21 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use super::*;
 use crate::admission::identity::Place;
+use crate::admission::launches::MOST_OF_A_USER;
 use crate::admission::process;
 use crate::config::MemoryRule;
 use crate::daemon::core::Core;
 use crate::daemon::sources::FIRST_CONNECTION;
+use crate::skip::skip;
 
 /// A daemon without its thread, in `run_dir`.
 fn core(run_dir: &Path) -> Core {
+    core_with(run_dir, Keeping::Nowhere)
+}
+
+fn core_with(run_dir: &Path, keeping: Keeping) -> Core {
     let options = Options {
-        keeping: Keeping::Nowhere,
+        keeping,
         ..options(run_dir, CAP)
     };
     let Source::Fixed(inventory) = options.source.clone() else {
@@ -111,4 +117,75 @@ fn an_account_goes_with_the_last_who_looks_at_it() {
         core.reap();
         assert_eq!(core.places.contains_key("lab"), remains);
     }
+}
+
+#[test]
+fn accounts_that_outlive_their_launches_count_as_these_do() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("accounts left of launches", "only root can become another user");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut core = core(dir.path());
+    let launch = |core: &mut Core| {
+        let mut head = client::Process::start(dir.path());
+        assert!(head.tell("become 65534").starts_with("Ok"));
+        head.begin(r#"launch {"memory":"1MiB"}"#);
+        let mut asked = false;
+        until("it is answered", || {
+            core.accept_admins();
+            for token in core.admins.keys().copied().collect::<Vec<_>>() {
+                asked = true;
+                core.serve(token);
+            }
+            asked && core.admins.is_empty()
+        });
+        let answer = head.answer();
+        // Somebody it started looks at the account on and on.
+        let account = answer.split(' ').nth(1).unwrap_or_default().to_string();
+        let pid = head.pid();
+        core.observers
+            .insert(process::Identity { pid, start_time: 0 }, account);
+        head.kill();
+        core.reap();
+        answer
+    };
+    for _ in 0..MOST_OF_A_USER {
+        let answer = launch(&mut core);
+        assert!(answer.starts_with("default default#"), "{answer}");
+    }
+    let answer = launch(&mut core);
+    assert!(answer.contains("or programs left of so many"), "{answer}");
+}
+
+#[test]
+fn a_keeper_that_takes_nothing_is_given_up_until_the_next_tick() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    );
+    let socket = socket.unwrap();
+    let path = rustix::net::SocketAddrUnix::new(dir.path().join("keeper.sock")).unwrap();
+    rustix::net::bind(&socket, &path).unwrap();
+    rustix::net::listen(&socket, 8).unwrap();
+    // It hands over what it has, nothing, and goes, each time.
+    std::thread::spawn(move || {
+        while let Ok(daemon) = rustix::net::accept(&socket) {
+            let _ = rustix::net::send(&daemon, b"all", rustix::net::SendFlags::NOSIGNAL);
+            let _ = rustix::net::recv(&daemon, &mut [0; 16][..], rustix::net::RecvFlags::empty());
+        }
+    });
+    let mut core = core_with(dir.path(), Keeping::Found);
+    let mut client = client::Process::start(dir.path());
+    client.begin("attach 1");
+    until("its account is open", || {
+        core.accept_attaches();
+        core.places.contains_key("default")
+    });
+    assert!(client.answer().starts_with("Admitted"));
+    core.replace_keeper();
+    assert!(core.store.is_lost(), "it is tried again");
 }
