@@ -52,8 +52,12 @@ impl Model {
         } else {
             device.now
         };
-        from.saturating_add(left.saturating_sub(head_done))
-            .max(device.next)
+        // A party that waits is set going from elsewhere, and what is behind it with it.
+        let first = match self.groups.iter().any(Option::is_some) {
+            true => self.next(),
+            false => device.next,
+        };
+        from.saturating_add(left.saturating_sub(head_done)).max(first)
     }
 
     /// True when operation `seq` of the stream has been submitted and is complete.

@@ -150,13 +150,19 @@ impl Model {
                 })
             });
         }
+        let before = self.devices[device].running(owner.client);
         self.devices[device].forget_work(gone);
+        let room = before - self.devices[device].running(owner.client);
         for partner in self.leave_groups(gone) {
             self.integrate(partner, at);
             self.touch(partner);
         }
         for lane in lanes {
             self.finish_head(lane, at, sink);
+        }
+        // One that got room before and was of this context leaves its room, too.
+        for _ in 0..room + 1 {
+            self.unstall(device, owner.client, at);
         }
     }
 

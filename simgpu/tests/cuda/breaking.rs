@@ -5,7 +5,7 @@ use crate::modules::kernel;
 use driver::CudaError;
 use driver::abi::*;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 fn launch(function: CUfunction, stream: CUstream) -> driver::CuResult {
     let none = null_mut();
@@ -32,6 +32,12 @@ on_a_node!(
         extern "C" fn callback(_: CUstream, status: u32, _: *mut c_void) {
             STATUS.store(status, Ordering::SeqCst);
         }
+        static OPEN: AtomicBool = AtomicBool::new(false);
+        extern "C" fn gate(_: *mut c_void) {
+            while !OPEN.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
         extern "C" fn never(_: *mut c_void) {
             STATUS.store(99, Ordering::SeqCst);
         }
@@ -44,6 +50,8 @@ on_a_node!(
         cu!(cuStreamCreate(&mut stream, 1)).expect("stream");
         assert_eq!(launch(fine, stream), Ok(()));
         assert_eq!(cu!(cuStreamSynchronize(stream)), Ok(()));
+        // Until everything is queued, nothing happens.
+        cu!(cuLaunchHostFunc(stream, gate as *mut c_void, null_mut())).expect("host function");
         assert_eq!(launch(fault, stream), Ok(()), "the launch itself is fine");
         cu!(cuStreamAddCallback(
             stream,
@@ -53,6 +61,7 @@ on_a_node!(
         ))
         .expect("callback");
         cu!(cuLaunchHostFunc(stream, never as *mut c_void, null_mut())).expect("host function");
+        OPEN.store(true, Ordering::SeqCst);
         assert_eq!(cu!(cuStreamSynchronize(stream)), bad);
         assert_eq!(
             STATUS.load(Ordering::SeqCst),

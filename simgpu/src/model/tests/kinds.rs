@@ -146,10 +146,7 @@ fn bounds_of_a_party_are_never_too_late() {
         .find(|d| d.0 == lane && d.1 == 2)
         .expect("ends")
         .2;
-    assert!(
-        claims.iter().all(|&claim| claim <= end || claim == NEVER),
-        "{claims:?} {end}"
-    );
+    assert!(claims.iter().all(|&claim| claim <= end), "{claims:?} {end}");
     assert!(claims[0] < NEVER);
 }
 
@@ -306,4 +303,66 @@ fn sixteen_devices_of_any_size_meet() {
         assert_eq!(truth.sm_ns, truth.busy_ns * device.sms as u64);
         assert_eq!(truth.busy_ns, 690_000 - client as u64 * 10_000);
     }
+}
+
+#[test]
+fn what_waits_behind_a_party_is_not_forgotten_while_its_partner_is_away() {
+    let mut b = Bench::new(&node(2, None), 2);
+    b.submit(0, 0, on(0), 0, meet(100, 132));
+    b.kernel(0, 1, 0, 10, 132);
+    b.submit(
+        1,
+        0,
+        on(1),
+        0,
+        Kind::Kernel {
+            ns: 5000 * US,
+            sms: 132,
+        },
+    );
+    b.submit(1, 0, on(1), 0, meet(100, 132));
+    let mut claims = Vec::new();
+    let lanes = [(0, 0, 1), (0, 1, 1), (1, 0, 2)].map(|(client, stream, seq)| (Lane { client, stream }, seq));
+    while b.model.next() != NEVER {
+        for (lane, seq) in lanes
+            .into_iter()
+            .filter(|(lane, seq)| !b.model.is_complete(*lane, *seq))
+        {
+            claims.push((lane, seq, b.model.bound(lane, seq)));
+        }
+        b.model.advance(b.model.next(), &mut b.log);
+    }
+    assert!(claims.len() >= 5);
+    for (lane, seq, claim) in claims {
+        let end = b
+            .log
+            .done
+            .iter()
+            .find(|d| (d.0, d.1) == (lane, seq))
+            .expect("ends")
+            .2;
+        assert!(claim <= end, "{lane:?}: {claim} > {end}");
+    }
+}
+
+#[test]
+fn room_that_a_broken_context_leaves_is_for_the_other_contexts() {
+    let mut b = Bench::new(&node(1, None), 1);
+    b.submit(0, 0, HOME, 0, Kind::Fault { ns: 100 * US, sms: 1 });
+    for stream in 1..=op::RESIDENT_KERNELS {
+        b.kernel(0, stream, 0, 5000, 1);
+    }
+    let (other, beyond) = (Home { context: 1, ..HOME }, op::RESIDENT_KERNELS + 1);
+    for stream in beyond..beyond + 3 {
+        b.submit(0, stream, other, 0, Kind::Kernel { ns: 100 * US, sms: 1 });
+    }
+    b.run();
+    let ends: Vec<_> = b
+        .log
+        .done
+        .iter()
+        .filter(|d| d.0.stream >= beyond)
+        .map(|d| d.2)
+        .collect();
+    assert_eq!(ends, [250_000; 3], "side by side, after the fault and a switch");
 }
