@@ -2,6 +2,7 @@
 //! others. Read next: `src/scheduler/why.rs`.
 
 use super::device::Device;
+use super::seat::Seat;
 use super::timer::Timer;
 use super::{FOREVER, Gate, Settings};
 
@@ -15,7 +16,12 @@ impl Device {
         // Beside one that misses of its share, all wait that have more than theirs.
         let missed = at_work().any(|seat| seat.rank == 0);
         let rank = at_work().map(|seat| seat.rank).filter(|rank| *rank > 0).min();
-        let first = at_work().filter(|seat| Some(seat.rank) == rank);
+        // One that its own host work holds back is behind for no fault of the others.
+        let presses = |seat: &Seat| {
+            let seen = &seat.seen;
+            seen.waiting_since_ns.is_some() || 4 * seen.in_flight_ns() >= settings.window_ns
+        };
+        let first = at_work().filter(|seat| Some(seat.rank) == rank && presses(seat));
         let least = first.map(|seat| seat.virtual_ns).fold(f64::INFINITY, f64::min);
         // Nobody rings before an open gate.
         match (at_work().count(), self.seats().count()) {

@@ -3,13 +3,13 @@
 use stint::config::Priority;
 use stint::scheduler::{DeviceRule, Rule};
 
-use super::daemon::Sabotage;
-use super::engine::{Costs, MS, SECOND, Sharing, US};
-use super::node::{Fate, Node, Tenant};
-use super::program::Program;
+use super::model::daemon::Sabotage;
+use super::model::engine::{Costs, MS, SECOND, Sharing, US};
+use super::model::node::{Fate, Node, Tenant};
+use super::model::program::Program;
+use super::model::truth::Invariant;
+use super::model::weather::ratio;
 use super::seeds::play;
-use super::truth::Invariant;
-use super::weather::ratio;
 
 /// One device, tenants with these shares in percent and kernel lengths, always at work.
 fn device(tenants: &[(u64, u64)]) -> Node {

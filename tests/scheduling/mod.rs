@@ -1,20 +1,6 @@
-//! The scheduler in a node of virtual time, from seeds: `weather` makes a run, `node` plays it, `truth` judges every step by what
-//! the devices did. `faults` shows that the judge notices a broken scheduler. Read next: `tests/scheduling/weather.rs`.
-#![allow(dead_code, reason = "tests and benches each use a part")]
+//! The scheduler in a node of virtual time (`tests/scheduling/model/mod.rs`): `seeds` plays runs in which everything holds, `faults`
+//! shows that the judge notices a broken scheduler.
 
-pub mod about;
-pub mod client;
-pub mod daemon;
-pub mod draw;
-pub mod engine;
-#[cfg(test)]
 mod faults;
-pub mod node;
-pub mod peers;
-pub mod program;
-#[cfg(test)]
+mod model;
 mod seeds;
-pub mod service;
-pub mod thread;
-pub mod truth;
-pub mod weather;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::node::Node;
-use super::truth::Invariant;
-use super::weather::{self, Weather};
+use super::model::node::Node;
+use super::model::truth::Invariant;
+use super::model::weather::{self, Weather};
 use crate::harness;
 
 /// Plays one run and returns what did not hold.
@@ -60,10 +60,15 @@ fn seeds_that_failed_once_hold() {
         // A limit that counts as return from idle; a guard that starves; a turn that never ends; a level nobody read for long.
         (
             Weather::Calm,
-            &[11, 16, 31, 124, 199, 217, 293, 368, 427, 685, 829, 1094],
+            &[
+                11, 16, 31, 124, 199, 217, 293, 368, 427, 685, 829, 1023, 1094, 2468,
+            ],
         ),
         // Ranks that join while others are stopped; a rank whose gate closed by itself; a claim that somebody outranks.
-        (Weather::Gangs, &[8, 13, 23, 27, 49, 52, 70, 85, 137, 164]),
+        (
+            Weather::Gangs,
+            &[8, 13, 23, 27, 49, 52, 70, 85, 137, 164, 621, 1205, 2287],
+        ),
         (Weather::Storm, &[40, 90, 97]),
     ];
     for (weather, seeds) in KEPT {

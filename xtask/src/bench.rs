@@ -4,8 +4,14 @@ use anyhow::Result;
 
 use crate::{artefacts, inner, layout::Layout, steps::Steps};
 
-/// Runs all benches, or those whose name contains a filter. `starts` takes minutes and is run only by its name.
+/// Runs all benches, or those whose name contains a filter. `policies` alone needs no artefacts. `starts` takes minutes and is run only by its name.
 pub fn bench(steps: &mut Steps, layout: &Layout, filter: &[String]) -> Result<()> {
+    if filter == ["policies"] {
+        return steps.step("policies in virtual time", |_| {
+            let mut command = inner::cargo(layout);
+            inner::run(command.args(["bench", "-p", "stint", "--bench", "policies"]))
+        });
+    }
     artefacts::build(steps, layout)?;
     if filter == ["starts"] {
         return steps.step("what is added to the start of programs", |_| {

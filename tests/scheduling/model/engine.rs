@@ -1,6 +1,6 @@
 //! One device as the driver runs it: a queue per context, time slices between contexts with work, the cost of a switch,
 //! copies beside, collectives that spin until all their ranks have begun. It keeps the true times; nothing here knows of a
-//! scheduler. Read next: `tests/scheduling/client.rs`.
+//! scheduler. Read next: `tests/scheduling/model/client.rs`.
 
 use std::collections::VecDeque;
 

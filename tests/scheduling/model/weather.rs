@@ -1,4 +1,4 @@
-//! A run made from a seed: how many devices and tenants, what they do, what goes wrong. Read next: `tests/scheduling/client.rs`.
+//! A run made from a seed: how many devices and tenants, what they do, what goes wrong. Read next: `tests/scheduling/model/client.rs`.
 
 use stint::config::units::Ratio;
 use stint::config::{DeviceMode, Policy, Priority};

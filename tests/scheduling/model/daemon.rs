@@ -1,5 +1,5 @@
 //! The daemon's side of the model: it hears doorbells late or not at all, reads the clients' words, lets the scheduler decide and
-//! writes the policy words. It can be dead. Read next: `tests/scheduling/truth.rs`.
+//! writes the policy words. It can be dead. Read next: `tests/scheduling/model/truth.rs`.
 
 use stint::scheduler::{AccountId, Decision, DeviceRule, Rule, Scheduler, Settings};
 

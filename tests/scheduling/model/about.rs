@@ -1,4 +1,4 @@
-//! What a node says about itself to those who judge it. Read next: `tests/scheduling/engine.rs`.
+//! What a node says about itself to those who judge it. Read next: `tests/scheduling/model/engine.rs`.
 
 use super::client::Doing;
 use super::node::Node;
@@ -15,6 +15,11 @@ impl Node {
     /// An account at work on more than one device.
     pub fn has_gang(&self) -> bool {
         self.of_account.iter().any(|clients| clients.len() > 1)
+    }
+
+    /// Somebody may leave others nothing; a gang waits for all its devices, so it matters on any of them.
+    pub fn any_starve(&self) -> bool {
+        self.tenants.iter().any(|tenant| tenant.rule.starve)
     }
 
     pub fn has_starve(&self, device: usize) -> bool {

@@ -1,5 +1,5 @@
 //! One client: a thread with a program, its context on a device, and the gate it passes before it hands work over. The gate obeys
-//! the policy words as `docs/decisions/0011-the-gate-reads-words.md` says. Read next: `tests/scheduling/program.rs`.
+//! the policy words as `docs/decisions/0011-the-gate-reads-words.md` says. Read next: `tests/scheduling/model/program.rs`.
 
 use stint::scheduler::{Gate, Reading, Word};
 
@@ -60,6 +60,8 @@ pub struct Client {
     pub begun: Vec<(u32, u64)>,
     /// Words it writes.
     pub submitted_ns: u64,
+    /// Pieces of work in flight.
+    pub pieces: u64,
     pub finished: Finished,
     /// Finished, but no thread has looked yet.
     pub unseen: Finished,
@@ -105,6 +107,7 @@ impl Client {
             goals: Vec::new(),
             begun: Vec::new(),
             submitted_ns: 0,
+            pieces: 0,
             finished: Finished::default(),
             unseen: Finished::default(),
             waiting_since: None,

@@ -1,5 +1,5 @@
 //! What must hold at every step of a run, judged by what the devices really did; the scheduler is not asked. Bounds are those of
-//! `docs/scheduling.md`. Read next: `tests/scheduling/service.rs`.
+//! `docs/scheduling.md`. Read next: `tests/scheduling/model/service.rs`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -183,7 +183,10 @@ impl Truth {
         };
         let level = (self.level[index].0 - MS as f64 * limit.as_f64()).max(0.0) + fresh as f64;
         self.level[index].0 = level;
-        let bound = (node.settings.bucket_ns + client.program.longest_ns() * 5 / 4) as f64 + 1.5 * MS as f64;
+        // Predictions are off by up to 5 % of what a full bucket lets run.
+        let run = 0.05 * node.settings.bucket_ns as f64 / (1.0 - limit.as_f64()).max(0.01);
+        let bound =
+            (node.settings.bucket_ns + client.program.longest_ns() * 5 / 4) as f64 + 1.5 * MS as f64 + run;
         if level > bound && self.strict {
             self.level[index].0 = 0.0;
             let what = format!(
@@ -245,7 +248,7 @@ impl Truth {
             return;
         }
         let rule = &node.tenants[client.account].rule;
-        if !self.strict || rule.limit.is_some() || node.peer.is_some() || node.has_starve(client.device) {
+        if !self.strict || rule.limit.is_some() || node.peer.is_some() || node.any_starve() {
             return;
         }
         let share = node.share(client.account, client.device);

@@ -1,5 +1,5 @@
 //! The threads of a node: a step of a program, the gate before work is handed over, the driver's call, the return from waiting.
-//! Read next: `tests/scheduling/about.rs`.
+//! Read next: `tests/scheduling/model/about.rs`.
 
 use stint::scheduler::Gate;
 
@@ -82,7 +82,7 @@ impl Node {
             _ => 0,
         };
         let verdict = match &mut self.peer {
-            Some(peer) => peer.may(client, predicted, demand, now),
+            Some(peer) => peer.may(client, demand, now),
             None => client.may(predicted, demand),
         };
         let verdict = if stale && verdict == Err(Held::Gate) {
@@ -152,6 +152,7 @@ impl Node {
             client.draw.around(length, 0.03)
         };
         client.submitted_ns += predicted_ns;
+        client.pieces += 1;
         client.moved_at = self.now;
         client.doing = Doing::Running;
         let work = Work {
@@ -188,7 +189,8 @@ impl Node {
     /// Those that yielded look again.
     fn end_demand(&mut self, device: usize) {
         for other in self.client_of[device].clone() {
-            if self.clients[other].doing == Doing::Gate && self.clients[other].word.yields {
+            let yields = self.clients[other].word.yields || self.peer.is_some();
+            if self.clients[other].doing == Doing::Gate && yields {
                 self.wake(other, 3 * US, 50 * US);
             }
         }

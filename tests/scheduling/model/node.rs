@@ -1,5 +1,5 @@
 //! A node in virtual time: devices, clients and the daemon, driven by one queue of events. The same seed gives the same run.
-//! Read next: `tests/scheduling/thread.rs`.
+//! Read next: `tests/scheduling/model/thread.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -418,6 +418,7 @@ impl Node {
         let index = self.client_of[device][context];
         let empty = self.engines[device].contexts[context].queue.is_empty();
         let client = &mut self.clients[index];
+        client.pieces -= 1;
         let used_ns = if work.kind == Kind::Copy {
             0
         } else {

@@ -1,4 +1,4 @@
-//! What a client does: launches, copies, waiting for the device, host work in between. Read next: `tests/scheduling/node.rs`.
+//! What a client does: launches, copies, waiting for the device, host work in between. Read next: `tests/scheduling/model/node.rs`.
 
 use super::draw::Draw;
 
