@@ -61,7 +61,7 @@ fn seeds_that_failed_once_hold() {
         (
             Weather::Calm,
             &[
-                11, 16, 31, 124, 199, 217, 293, 368, 427, 685, 829, 1023, 1094, 2468,
+                11, 16, 31, 124, 199, 217, 293, 368, 427, 685, 829, 1023, 1094, 2468, 3211, 4350,
             ],
         ),
         // Ranks that join while others are stopped; a rank whose gate closed by itself; a claim that somebody outranks.

@@ -98,8 +98,9 @@ impl Truth {
         let high = node.client_of[node.clients[a].device]
             .iter()
             .any(|other| node.clients[*other].high);
+        // Beside one of high priority they are served by virtual time and by what they miss.
         let lease = if high {
-            node.settings.background_lease_ns
+            node.settings.background_lease_ns + node.settings.slack_ns
         } else {
             node.settings.lease_ns
         };
@@ -107,8 +108,8 @@ impl Truth {
             (lease as f64 + 1.2 * node.clients[index].program.longest_ns() as f64) / share(index)
         };
         let bound = part(a) + part(b) + pair.begun + 0.004 * (node.now - pair.since) as f64;
-        // Predictions are off by up to 8 %, and so are leases.
-        let bound = 1.08 * bound;
+        // Predictions are off by up to 5 %, and so are leases.
+        let bound = 1.05 * bound;
         let range = pair.most - pair.least;
         if range > bound {
             pair.least = 0.0;
