@@ -66,12 +66,18 @@ pub fn main(args: Args, run_dir: Option<&Path>) -> Result<Exit, Failure> {
 
 fn prepare_and_run(args: Args, run_dir: Option<&Path>) -> Result<child::Ended, Failure> {
     let artefacts = Artefacts::find()?;
-    let mut node = node::Node::find_or_start(run_dir, args.driver, args.devices.as_deref())?;
-    let launched = node.connection.launch(launch(&args))?;
+    let node = node::Node::find_or_start(run_dir, args.driver, args.devices.as_deref())?;
+    let node::Node {
+        mut connection,
+        run_dir,
+        private: _until_the_end,
+    } = node;
+    let launched = connection.launch(launch(&args))?;
+    drop(connection); // the launch is this process's, not the connection's
     if let Some(asked) = args.driver.filter(|asked| *asked != launched.driver) {
         return Err(Failure::usage(format!(
             "the node at {} has driver {}, not {}: leave `--driver` out",
-            node.run_dir.display(),
+            run_dir.display(),
             launched.driver.as_str(),
             asked.as_str()
         )));
@@ -84,7 +90,7 @@ fn prepare_and_run(args: Args, run_dir: Option<&Path>) -> Result<child::Ended, F
     let changes = environment::Front {
         artefacts: &artefacts,
         sim: launched.driver == Driver::Sim,
-        run_dir: &node.run_dir,
+        run_dir: &run_dir,
         newer_driver: newer_driver(&artefacts, launched.driver),
         gpus: gpus.as_deref(),
     }

@@ -134,7 +134,7 @@ impl Core {
         self.check_compute_of_launch(&place, asked)?;
         if place.asked && place.carved_from.is_none() {
             self.check_set_over(&place)?;
-            self.carve_from_what_is_set(&mut place);
+            self.carve_from_what_is_set(&mut place, &billed, now);
         }
         self.make_room(&place, asked)?;
         match place.carved_from.clone() {

@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use super::core::Core;
-use crate::admission::identity::Place;
+use crate::admission::identity::{Peer, Place, place_of};
 use crate::config::share_above_limit;
 use crate::config::units::{Bytes, Memory, Ratio};
 use crate::exit::Failure;
@@ -55,11 +55,16 @@ impl Core {
     }
 
     /// What was set for an account is for all of it: a launch in it takes its part from there, also one by somebody who
-    /// could ask for anything.
-    pub fn carve_from_what_is_set(&self, place: &mut Place) {
-        if let (None, Some((around, _))) = (&place.carved_from, place.account.rsplit_once('#'))
-            && self.set_over(place).is_some()
-        {
+    /// could ask for anything. Not where `peer` is in no account: there is no whole then.
+    pub fn carve_from_what_is_set(&self, place: &mut Place, peer: &Peer, now: SystemTime) {
+        let Some((around, _)) = place.account.rsplit_once('#') else {
+            return;
+        };
+        if self.set_over(place).is_none() {
+            return;
+        }
+        let whole = place_of(&self.config, &self.launches, peer, now).place();
+        if whole.is_some_and(|whole| whole.account == around) {
             place.carved_from = Some(around.into());
         }
     }

@@ -63,8 +63,6 @@ impl Front<'_> {
         ));
         if let Some(gpus) = self.gpus {
             variables.push(("CUDA_VISIBLE_DEVICES", gpus.into()));
-            // The node counts devices as NVML does; CUDA by itself puts the fastest first.
-            variables.push(("CUDA_DEVICE_ORDER", "PCI_BUS_ID".into()));
         }
         Ok(variables)
     }
@@ -158,20 +156,6 @@ mod tests {
         );
         assert_eq!(of(&set, "LD_LIBRARY_PATH"), None);
         assert_eq!(of(&set, "CUDA_VISIBLE_DEVICES"), None);
-    }
-
-    #[test]
-    fn devices_are_counted_as_the_node_counts_them() {
-        let front = Front {
-            artefacts: &Artefacts::at("/s".into()),
-            sim: false,
-            run_dir: Path::new("/r"),
-            newer_driver: None,
-            gpus: Some("1,0"),
-        };
-        let set = front.variables(&Own::default()).unwrap();
-        assert_eq!(of(&set, "CUDA_VISIBLE_DEVICES"), Some("1,0"));
-        assert_eq!(of(&set, "CUDA_DEVICE_ORDER"), Some("PCI_BUS_ID"));
     }
 
     #[test]

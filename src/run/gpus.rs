@@ -5,11 +5,10 @@ use crate::config::Gpu;
 use crate::exit::Failure;
 use crate::protocol::LaunchedDevice;
 
-/// The value of `CUDA_VISIBLE_DEVICES` for `list`: indices where all are indices, else full UUIDs, since CUDA takes no
-/// mixture. An error names the devices there are.
+/// The value of `CUDA_VISIBLE_DEVICES` for `list`: UUIDs, whatever was written, since CUDA counts the fastest device first and
+/// the node as NVML does. An error names the devices there are.
 pub fn visible(list: &str, devices: &[LaunchedDevice]) -> Result<String, Failure> {
     let mut chosen: Vec<&LaunchedDevice> = Vec::new();
-    let mut all_indices = true;
     for word in list.split(',').map(str::trim) {
         let device = device(word, devices).map_err(|why| {
             let there: Vec<String> = devices
@@ -28,17 +27,10 @@ pub fn visible(list: &str, devices: &[LaunchedDevice]) -> Result<String, Failure
                 device.index, device.uuid
             )));
         }
-        all_indices &= word.parse::<u32>().is_ok();
         chosen.push(device);
     }
-    let words: Vec<String> = chosen
-        .into_iter()
-        .map(|device| match all_indices {
-            true => device.index.to_string(),
-            false => device.uuid.clone(),
-        })
-        .collect();
-    Ok(words.join(","))
+    let uuids: Vec<&str> = chosen.iter().map(|device| device.uuid.as_str()).collect();
+    Ok(uuids.join(","))
 }
 
 /// The device that `word` names: by index, UUID, or the beginning of one UUID.
@@ -79,8 +71,8 @@ mod tests {
     #[test]
     fn devices_are_named_by_index_uuid_or_the_beginning_of_one() {
         for (list, expected) in [
-            ("1,0", "1,0"),
-            (" 1 , 0 ", "1,0"),
+            ("1,0", "GPU-1122-bb,GPU-1111-aa"),
+            (" 1 , 0 ", "GPU-1122-bb,GPU-1111-aa"),
             ("GPU-1122-bb", "GPU-1122-bb"),
             ("GPU-1111,1", "GPU-1111-aa,GPU-1122-bb"),
         ] {

@@ -20,11 +20,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A node that answers.
 pub struct Node {
+    /// To be let go once it is of no more use: a user may have so many open and no more.
     pub connection: Connection,
     /// Absolute.
     pub run_dir: PathBuf,
-    /// Ends with this value.
-    _private: Option<Private>,
+    /// A node of this command's own; it ends with this value.
+    pub private: Option<Private>,
 }
 
 impl Node {
@@ -44,7 +45,7 @@ impl Node {
             Ok(Node {
                 connection,
                 run_dir: absolute(run_dir)?,
-                _private: None,
+                private: None,
             })
         };
         let system = Path::new(driver::run_dir::SYSTEM);
@@ -78,7 +79,7 @@ impl Node {
         Ok(Node {
             connection: Connection::open(&run_dir)?,
             run_dir,
-            _private: Some(private),
+            private: Some(private),
         })
     }
 }
@@ -109,7 +110,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 /// The process of a private node (`run/private_node.rs`). It ends with its standard input, so also when this process is
 /// killed; and it is not in the command's process group, so that neither Ctrl-C nor Ctrl-Z reach it.
-struct Private(Child);
+pub struct Private(Child);
 
 impl Private {
     fn start(run_dir: &Path, driver: Option<Driver>, devices: Option<&str>) -> Result<Private, Failure> {

@@ -193,6 +193,18 @@ fn a_caller_in_a_namespace_or_with_very_many_connections_is_turned_away() {
         "each user has its own bound"
     );
     assert_eq!(count(node.command(&many)), (40, 0), "root has none");
+    // A command that runs has none open: more of them than connections do not keep their user from asking.
+    let words = ["run", "--", "sh", "-c", "echo in; read x"];
+    let begin = || {
+        let mut command = node.user_command(TENANT, "/run/art/bin/stint");
+        Session::start(command.args(words))
+    };
+    let mut commands: Vec<Session> = (0..34).map(|_| begin()).collect();
+    for command in &mut commands {
+        assert_eq!(command.answer(), "in");
+    }
+    let mut status = node.user_command(TENANT, "/run/art/bin/stint");
+    run(status.arg("status")).success();
 }
 
 #[test]

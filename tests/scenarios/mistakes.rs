@@ -145,7 +145,12 @@ fn devices_a_command_shall_see_must_be_there() {
         "-c",
         "echo $CUDA_VISIBLE_DEVICES",
     ];
-    assert_eq!(run(&mut node.stint(&words)).success().stdout, "1,0\n");
+    let status = node.status();
+    let uuid = |device: usize| status["devices"][device]["uuid"].as_str().expect("a UUID");
+    assert_eq!(
+        run(&mut node.stint(&words)).success().stdout,
+        format!("{},{}\n", uuid(1), uuid(0))
+    );
 }
 
 #[test]

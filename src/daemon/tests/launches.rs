@@ -188,6 +188,21 @@ fn a_cap_set_after_a_launch_binds_it_too() {
 }
 
 #[test]
+fn who_belongs_to_no_account_takes_no_part_of_one() {
+    let node = TestNode::start(&CAP.replace("[node]\n", "[node]\nunknown = \"report\"\n"));
+    super::set::set(&node, "default", &[("memory", "100MiB")], None).unwrap();
+    let mut head = node.client();
+    let part = format!("default default#{} {}", head.pid(), 60 * MIB);
+    assert_eq!(head.tell(r#"launch {"memory":"60MiB"}"#), part);
+    assert!(
+        node.client()
+            .tell(r#"launch {"memory":"200MiB"}"#)
+            .starts_with("64 "),
+        "what was set binds it all the same"
+    );
+}
+
+#[test]
 fn a_user_may_take_a_part_of_what_was_set_above_the_file() {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can become another user");
