@@ -95,13 +95,26 @@ fn an_upload_at_the_making_is_charged_or_refused_there() {
     stage.assert_exact();
     assert_eq!(upload(&[60 * MIB]).err(), Some(CudaError::OUT_OF_MEMORY));
     assert!(stage.state.lock().unwrap().peak <= 64 * MIB);
+    // What the driver makes of it does not fit: the program gets no graph, and nothing stays.
+    stage.state.lock().unwrap().growth = 64 * MIB;
+    let before = stage.calls("cuGraphExecDestroy");
+    assert_eq!(upload(&[30 * MIB]).err(), Some(CudaError::OUT_OF_MEMORY));
+    assert_eq!(stage.calls("cuGraphExecDestroy"), before + 1);
+    assert_eq!((stage.used(), stage.physical()), (CONTEXT, CONTEXT));
 }
 
 #[test]
 fn memory_of_idle_graphs_goes_before_anybody_is_refused() {
     let stage = Stage::new(64 * MIB, CONTEXT);
     let exec = make(&stage, &[40 * MIB]).unwrap();
-    launch(&stage, exec, 0).unwrap();
+    for _ in 0..3 {
+        launch(&stage, exec, 0).unwrap();
+    }
+    assert_eq!(
+        stage.calls("cuDeviceGraphMemTrim"),
+        0,
+        "launched again, it needs no more"
+    );
     let block = alloc(&stage, 30 * MIB).unwrap();
     stage.assert_exact();
     assert!(stage.events().is_empty(), "nobody was refused");
