@@ -232,6 +232,7 @@ impl NodeFacts {
             fault_count: 0,
             kernel_count: 0,
             break_count: 0,
+            check_uses: 0,
             timing: 0,
             time_scale: 1,
             driver_version: 13_050,

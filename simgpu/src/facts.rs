@@ -303,6 +303,8 @@ pub struct NodeFacts {
     /// Device time when the node started.
     pub started_at: u64,
     pub costs: Costs,
+    /// 1: clients look after which work names which memory (`cuda/uses.rs`).
+    pub check_uses: u32,
     pub devices: [DeviceFacts; MAX_DEVICES],
     pub faults: [FaultRow; MAX_FAULTS],
     pub kernels: [KernelRow; MAX_KERNELS],

@@ -74,6 +74,13 @@ pub struct ProcessReport {
     pub switch_ns: u64,
     /// Kernels submitted.
     pub launches: u64,
+    /// Pieces of work that began on memory while work of another stream was pending on it; counted where the node was
+    /// started to (`cuda/uses.rs`).
+    pub overlaps: u64,
+    /// Allocations of the process, and what all its calls but launches cost the driver, on whatever device: in the row of
+    /// its device 0.
+    pub allocations: u64,
+    pub driver_ns: u64,
     /// As in [`DeviceReport`], for this process.
     pub busy_permille: u32,
     pub sampled_permille: u32,
@@ -83,7 +90,7 @@ pub struct ProcessReport {
 
 const HEAD: usize = 11;
 const DEVICE: usize = 8;
-const PROCESS: usize = 11;
+const PROCESS: usize = 14;
 
 impl Report {
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -120,6 +127,7 @@ impl Report {
             ]);
             words.extend([p.copy_ns, p.switch_ns, p.launches]);
             words.extend([p.busy_permille as u64, p.sampled_permille as u64, p.exited as u64]);
+            words.extend([p.overlaps, p.allocations, p.driver_ns]);
         }
         words.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
@@ -160,6 +168,9 @@ impl Report {
             busy_permille: w[8] as u32,
             sampled_permille: w[9] as u32,
             exited: w[10] != 0,
+            overlaps: w[11],
+            allocations: w[12],
+            driver_ns: w[13],
         };
         Some(Report {
             elapsed_ns,
@@ -213,6 +224,9 @@ mod tests {
                     launches: 6,
                     sampled_permille: 15,
                     exited: true,
+                    overlaps: 7,
+                    allocations: 8,
+                    driver_ns: 9,
                     ..Default::default()
                 };
                 3

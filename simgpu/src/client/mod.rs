@@ -22,6 +22,7 @@ mod ring;
 mod start;
 mod state;
 mod streams;
+mod uses;
 mod wait;
 
 use crate::facts::{Costs, DeviceFacts, NodeFacts, Timing};
@@ -44,6 +45,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+pub use uses::Uses;
 
 /// Where the node is and how to start one.
 #[derive(Clone, Debug)]
@@ -218,14 +220,30 @@ impl Client {
     /// briefly, sleeping when long) until the cost has passed since `spend`. Free in `null` timing.
     #[inline]
     pub fn spend(&self, cost: Cost) -> Spend {
+        let ns = cost.ns(&self.shared.facts.costs);
+        self.shared.count_cost(cost, ns);
         if self.shared.null {
             return Spend { until: 0 };
         }
-        match cost.ns(&self.shared.facts.costs) {
+        match ns {
             0 => Spend { until: 0 },
             ns => Spend {
                 until: host_now().saturating_add(self.shared.clock.host_span(ns)),
             },
+        }
+    }
+}
+
+impl Shared {
+    /// Counts what a call of the driver costs. Launches, of which there are many, cost the same by whatever way memory comes.
+    #[inline]
+    fn count_cost(&self, cost: Cost, ns: u64) {
+        if cost == Cost::Launch {
+            return;
+        }
+        self.segment.driver_ns.fetch_add(ns, Ordering::Relaxed);
+        if let Cost::Alloc(_) = cost {
+            self.segment.allocations.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -123,6 +123,40 @@ impl Client {
         self.shared.push(stream, kind::AWAIT, generation, event).map(drop)
     }
 
+    /// As [`Client::follow`] of all other streams of a context, dropped ones with pending work included.
+    pub fn follow_context(&self, stream: StreamId, context: u16) -> CuResult {
+        self.shared.usable(stream.device as usize)?;
+        if self.shared.null {
+            return Ok(());
+        }
+        let count = self.shared.producer().streams.len();
+        for index in (0..count).filter(|&index| index != stream.index as usize) {
+            let leader = StreamId {
+                index: index as u16,
+                device: stream.device,
+            };
+            let mut p = self.shared.producer();
+            let s = &mut p.streams[index];
+            let is_dropped = !s.live;
+            let pending = self.shared.segment.streams[index]
+                .completed
+                .load(Ordering::Acquire)
+                < s.seq;
+            if (s.device, s.context) != (stream.device, context) || !pending {
+                continue;
+            }
+            // Nobody else gets the number of a dropped stream while this is on its way.
+            s.live = true;
+            drop(p);
+            let followed = self.follow(stream, leader);
+            if is_dropped {
+                self.shared.producer().streams[index].live = false;
+            }
+            followed?;
+        }
+        Ok(())
+    }
+
     /// Waits for everything submitted to the stream.
     pub fn synchronize(&self, stream: StreamId, wait: Wait) -> CuResult {
         self.shared.usable(stream.device as usize)?;

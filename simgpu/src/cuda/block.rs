@@ -9,6 +9,7 @@ use super::physical::Physical;
 use super::pool::Pool;
 use super::space;
 use super::vram::Extent;
+use crate::client::Uses;
 use driver::CudaError;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -62,6 +63,8 @@ pub struct Block {
     pub sync_memops: AtomicBool,
     /// `CU_MEM_ADVISE_SET_READ_MOSTLY` is on.
     pub read_mostly: AtomicU32,
+    /// Work that names it, where that is looked after.
+    pub uses: Uses,
 }
 
 type Blocks = BTreeMap<u64, Arc<Block>>;
@@ -92,6 +95,7 @@ impl Block {
             kind,
             sync_memops: AtomicBool::new(false),
             read_mostly: AtomicU32::new(0),
+            uses: Uses::default(),
         }
     }
 

@@ -3,7 +3,6 @@
 //! The bytes move during the call, except behind host functions, which may still have to write them:
 //! then they move in stream order. A program that orders its own accesses cannot tell.
 
-use super::Sim;
 use super::array::{Array, array};
 use super::block::{self, Block};
 use super::capture::{self, Capturing};
@@ -14,6 +13,7 @@ use super::host_function::enqueue;
 use super::node::Node;
 use super::order::{before, submit};
 use super::stream::{Stream, entry};
+use super::{Sim, uses};
 use crate::facts::CopyPath;
 use driver::prelude::*;
 use std::ptr::null_mut;
@@ -158,6 +158,7 @@ pub fn copy(
     }
     let (to, from) = (to.find(bytes as u64)?, from.find(bytes as u64)?);
     let (path, engine) = path(to.device, from.device);
+    uses::note(node, stream, &[to.address, from.address]);
     take_time(node, stream, path, engine, bytes as u64)?;
     act(node, stream, returns, move || {
         let (to, from) = (to, from); // whole, with the arrays they keep

@@ -137,7 +137,6 @@ pub fn follow(node: &'static Node, stream: &'static Stream, event: &'static Even
 /// The event stands for what the stream was given so far.
 pub fn record(event: &'static Event, stream: &'static Stream) -> CuResult {
     let node = node()?;
-    let _cost = node.client.spend(Cost::Record);
     if !std::ptr::eq(stream.context(), event.context()) {
         return Err(CudaError::INVALID_HANDLE);
     }
@@ -255,7 +254,7 @@ impl Sim {
         elapsed(milliseconds, start, end)
     }
 
-    /// Everything in the context so far: the legacy stream follows all its streams, non-blocking ones too.
+    /// Everything in the context so far: a stream of its own follows all others, non-blocking and destroyed ones too.
     pub(super) fn cuCtxRecordEvent(_: StreamApi, hCtx: CUcontext, hEvent: CUevent) -> CuResult {
         node()?;
         let context = if hCtx.is_null() {
@@ -265,10 +264,11 @@ impl Sim {
         };
         let event = get(hEvent)?;
         capture::context_is_waited_for(context)?;
+        let _cost = context.client().spend(Cost::Context);
         let marker = super::stream::create(context, super::stream::NON_BLOCKING, 0)?;
-        let recorded = super::stream::all_of(context)
-            .filter(|stream| !std::ptr::eq(*stream, marker))
-            .try_for_each(|stream| context.client().follow(marker.on_node(), stream.on_node()))
+        let recorded = context
+            .client()
+            .follow_context(marker.on_node(), context.number())
             .and_then(|()| record(event, marker));
         super::stream::end(marker)?;
         recorded

@@ -14,7 +14,7 @@ use super::node::Node;
 use super::occupancy::blocks_per_sm;
 use super::order::submit;
 use super::stream::{Stream, entry};
-use super::{Sim, capture, event};
+use super::{Sim, capture, event, uses};
 use crate::client::{Cost, Manner};
 use driver::prelude::*;
 use std::ptr::null_mut;
@@ -139,6 +139,7 @@ fn start(
         false if shape.cooperative => Manner::Cooperative,
         false => Manner::Plain,
     };
+    uses::note_kernel(node, stream, function, arguments);
     submit(node, stream, |on_node| {
         node.client.launch_kernel(on_node, timing, sms, manner)
     })

@@ -67,6 +67,7 @@ mod shape;
 mod space;
 mod stream;
 mod stream_api;
+mod uses;
 mod vram;
 
 pub use export::*;

@@ -4,7 +4,6 @@
 //! [`CAREFUL`] only as much is written, from the beginning, as a quarter of the memory that the machine
 //! has to spare, so that a program which clears a simulated 80 GiB does not take the machine down.
 
-use super::Sim;
 use super::block::{self, Block, Kind};
 use super::copy::{Return, act};
 use super::edge::needed;
@@ -12,7 +11,7 @@ use super::graph::work::Work;
 use super::node::Node;
 use super::order::submit;
 use super::stream::{Stream, entry};
-use super::{capture, space};
+use super::{Sim, capture, space, uses};
 use crate::facts::CopyPath;
 use driver::prelude::*;
 use std::ptr::null_mut;
@@ -137,6 +136,7 @@ fn fill_area(
     } else {
         facts.copy_ns(CopyPath::Set, (row * area.height) as u64)
     };
+    uses::note(node, stream, &[area.base]);
     submit(node, stream, |on_node| {
         node.client.launch(on_node, ns, facts.sm_count)
     })?;

@@ -47,6 +47,9 @@ impl Dead {
             sum.copy_ns += old.copy_ns;
             sum.switch_ns += old.switch_ns;
             sum.launches += old.launches;
+            sum.overlaps += old.overlaps;
+            sum.allocations += old.allocations;
+            sum.driver_ns += old.driver_ns;
             sum.high_water_bytes = sum.high_water_bytes.max(old.high_water_bytes);
         }
     }
@@ -66,13 +69,18 @@ fn is_empty(row: &ProcessReport) -> bool {
         && row.busy_ns == 0
         && row.copy_ns == 0
         && row.switch_ns == 0
+        && row.allocations == 0
 }
 
-/// What a client in `null` timing has counted of itself on one device.
+/// What a client has counted of itself on one device; memory and launches in `null` timing only.
+#[derive(Default)]
 pub(super) struct Counted {
     used: u64,
     high_water: u64,
     launches: u64,
+    overlaps: u64,
+    allocations: u64,
+    driver_ns: u64,
 }
 
 impl Counted {
@@ -83,6 +91,7 @@ impl Counted {
             used: count.used_bytes.load(Ordering::Relaxed).min(high_water),
             high_water,
             launches: count.launches.load(Ordering::Relaxed),
+            ..Counted::default()
         }
     }
 
@@ -90,6 +99,9 @@ impl Counted {
         row.used_bytes += self.used;
         row.high_water_bytes = row.high_water_bytes.max(self.high_water);
         row.launches = row.launches.saturating_add(self.launches);
+        row.overlaps = self.overlaps;
+        row.allocations = self.allocations;
+        row.driver_ns = self.driver_ns;
     }
 }
 
@@ -97,13 +109,17 @@ impl Server {
     pub(super) fn own_counts(&self, intake: &Intake) -> Vec<Counted> {
         let counts = intake.segment.own[..self.model.devices()].iter().enumerate();
         counts
-            .map(|(device, count)| match self.facts.timing() {
-                Timing::Null => Counted::read(count, self.capacity.capacity(device)),
-                Timing::Model => Counted {
-                    used: 0,
-                    high_water: 0,
-                    launches: 0,
-                },
+            .map(|(device, count)| {
+                let mut counted = match self.facts.timing() {
+                    Timing::Null => Counted::read(count, self.capacity.capacity(device)),
+                    Timing::Model => Counted::default(),
+                };
+                counted.overlaps = count.overlaps.load(Ordering::Relaxed);
+                if device == 0 {
+                    counted.allocations = intake.segment.allocations.load(Ordering::Relaxed);
+                    counted.driver_ns = intake.segment.driver_ns.load(Ordering::Relaxed);
+                }
+                counted
             })
             .collect()
     }
@@ -120,7 +136,7 @@ impl Server {
             launches: truth.launches,
             busy_permille: truth.window.permille(now),
             sampled_permille: truth.window.sampled(now).0,
-            exited: false,
+            ..ProcessReport::default()
         }
     }
 

@@ -90,6 +90,8 @@ pub(crate) struct OwnCount {
     pub launches: AtomicU64,
     pub used_bytes: AtomicU64,
     pub high_water_bytes: AtomicU64,
+    /// Work that began on memory while other was pending on it: see `cuda/uses.rs`. In every timing.
+    pub overlaps: AtomicU64,
 }
 
 /// One per client, writable by both sides; nothing the server does depends on the client's good will.
@@ -103,6 +105,9 @@ pub(crate) struct Segment {
     pub host_tail: Line,
     pub host_turns: AtomicU32,
     pub own: [OwnCount; MAX_DEVICES],
+    /// Allocations, and what all calls but launches cost, in device time. Client writes, in every timing.
+    pub allocations: AtomicU64,
+    pub driver_ns: AtomicU64,
     /// A bit per stream with a `wait_target`. Client sets, server clears.
     pub interest: [AtomicU64; STREAMS / 64],
     pub ring: [UnsafeCell<Entry>; RING as usize],

@@ -52,6 +52,9 @@ pub struct Settings {
     /// Of UUIDs and noise
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Whether work that begins on memory while other is pending on it is counted; costs time
+    #[arg(long, default_value = "off")]
+    check_uses: Switch,
     /// Whether the driver's own calls cost time
     #[arg(long, default_value = "on")]
     costs: Switch,
@@ -104,6 +107,7 @@ impl Settings {
         if self.noise == 0 {
             facts = facts.without_noise();
         }
+        facts.check_uses = (self.check_uses == Switch::On) as u32;
         if self.costs == Switch::Off {
             facts.costs = Costs::OFF;
         }
@@ -144,6 +148,7 @@ impl Settings {
             format!("--interference={}%", self.interference as f64 / 10.0).into(),
             format!("--seed={}", self.seed).into(),
             format!("--costs={}", name(&|| self.costs.to_possible_value())).into(),
+            format!("--check-uses={}", name(&|| self.check_uses.to_possible_value())).into(),
         ];
         if let Some(sms) = self.sms {
             arguments.push(format!("--sms={sms}").into());
@@ -189,7 +194,8 @@ mod tests {
     #[test]
     fn settings_survive_the_way_to_the_server() {
         let line = "--devices=a100:2,t4 --profile=12.9 --timing=null --time-scale=7 --noise=2.5% \
-                    --context=1GiB --seed=9 --costs=off --sms=64 --sharing=mps --interference=12.5%";
+                    --context=1GiB --seed=9 --costs=off --sms=64 --sharing=mps --interference=12.5% \
+                    --check-uses=on";
         let first = parse(&line.split_whitespace().collect::<Vec<_>>());
         let again: Vec<_> = first
             .to_arguments()

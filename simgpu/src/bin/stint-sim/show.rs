@@ -47,6 +47,9 @@ struct Process {
     switch_ns: u64,
     launches: u64,
     exited: bool,
+    overlaps: u64,
+    allocations: u64,
+    driver_ns: u64,
 }
 
 impl From<Report> for Document {
@@ -69,6 +72,9 @@ impl From<Report> for Document {
             switch_ns: p.switch_ns,
             launches: p.launches,
             exited: p.exited,
+            overlaps: p.overlaps,
+            allocations: p.allocations,
+            driver_ns: p.driver_ns,
         });
         Document {
             schema: "stint.sim/v1",
@@ -172,7 +178,7 @@ mod tests {
         let text = serde_json::to_string(&Document::from(report)).expect("serialises");
         assert_eq!(
             text,
-            r#"{"schema":"stint.sim/v1","elapsed_ns":1,"time_scale":1,"late_stamps":0,"late_max_ns":0,"sync_late":{"count":0,"p50_ns":0,"p99_ns":0,"max_ns":0},"devices":[{"index":0,"capacity_bytes":9,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"switch_ns":0}],"processes":[{"pid":7,"device":0,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"copy_ns":0,"switch_ns":0,"launches":3,"exited":true}]}"#
+            r#"{"schema":"stint.sim/v1","elapsed_ns":1,"time_scale":1,"late_stamps":0,"late_max_ns":0,"sync_late":{"count":0,"p50_ns":0,"p99_ns":0,"max_ns":0},"devices":[{"index":0,"capacity_bytes":9,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"switch_ns":0}],"processes":[{"pid":7,"device":0,"used_bytes":0,"high_water_bytes":0,"busy_ns":0,"copy_ns":0,"switch_ns":0,"launches":3,"exited":true,"overlaps":0,"allocations":0,"driver_ns":0}]}"#
         );
     }
 }
