@@ -51,6 +51,27 @@ fn calls(criterion: &mut Criterion) {
     }
 }
 
+/// Pairs of free and allocation by what becomes of the memory; each label but the first is what Stint makes of it.
+fn pools(criterion: &mut Criterion) {
+    let path = program("calls", Link::Cuda).display().to_string();
+    let mut group = criterion.benchmark_group("pair in a ring");
+    for pool in ["none", "off", "preserve", "elide"] {
+        let quota =
+            format!("[defaults]\nmemory = \"8GiB\"\npool = \"{pool}\"\n").replace("pool = \"none\"\n", "");
+        let node = Node::start(Setup::quota(quota).option("--timing", "null"));
+        group.bench_function(pool, |bencher| {
+            bencher.iter_custom(|count| {
+                let mut command = match pool {
+                    "none" => node.bare_command(&path),
+                    _ => node.capped_command(&path),
+                };
+                let outcome = run(command.args(["ring", &count.to_string()])).success();
+                Duration::from_nanos(outcome.number("ns").unsigned_abs())
+            });
+        });
+    }
+}
+
 /// The first calls of a process, and the start of a program that never uses CUDA.
 fn starts(criterion: &mut Criterion) {
     let node = Node::start(Setup::cap("8GiB").option("--timing", "null"));
@@ -88,6 +109,6 @@ fn starts(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().measurement_time(Duration::from_secs(3)).warm_up_time(Duration::from_millis(500));
-    targets = calls, starts
+    targets = calls, pools, starts
 }
 criterion_main!(benches);

@@ -23,6 +23,7 @@ mod peers;
 mod quota_files;
 mod reclaim;
 mod record;
+mod recycling;
 mod regrant;
 mod reload;
 mod remember;
@@ -101,6 +102,8 @@ pub struct Sabotage {
     pub isolation: bool,
     /// What an earlier daemon left is not taken over.
     pub adoption: bool,
+    /// Memory that is freed goes back to the driver, whatever was asked for.
+    pub pool: bool,
 }
 
 impl Options {

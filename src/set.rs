@@ -21,7 +21,7 @@ pub struct Args {
     /// A tenant (each of its accounts), or one account, for example `lab` or `default/alice`
     #[arg(value_name = "TENANT")]
     pub target: String,
-    /// memory=8GiB, memory.burst=, memory.guaranteed=, share=, limit=, priority=, on_full=trim,wait:5s,oom; `default` drops it
+    /// memory=8GiB, memory.burst=, memory.guaranteed=, share=, limit=, priority=, on_full=trim,wait:5s,oom, pool=; `default` drops it
     #[arg(value_name = "KEY=VALUE", required = true, value_parser = key_value)]
     pub values: Vec<(String, String)>,
     /// Ends by itself after this time, for example `2h`

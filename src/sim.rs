@@ -82,6 +82,8 @@ pub struct TrueProcess {
     pub high_water_bytes: u64,
     pub busy_ns: u64,
     pub launches: u64,
+    /// Allocations of the process that came to the driver, on whatever device; in the row of its device 0.
+    pub allocations: u64,
     pub exited: bool,
 }
 

@@ -40,6 +40,28 @@ impl CudaError {
         self.0.get()
     }
 
+    /// Whether a context that showed this error shows it at every later call: its memory and work are in an unknown state.
+    pub fn stays(self) -> bool {
+        matches!(
+            self,
+            CudaError::ECC_UNCORRECTABLE
+                | CudaError::NVLINK_UNCORRECTABLE
+                | CudaError::CONTAINED
+                | CudaError::ILLEGAL_ADDRESS
+                | CudaError::LAUNCH_TIMEOUT
+                | CudaError::ASSERT
+                | CudaError::HARDWARE_STACK_ERROR
+                | CudaError::ILLEGAL_INSTRUCTION
+                | CudaError::MISALIGNED_ADDRESS
+                | CudaError::INVALID_ADDRESS_SPACE
+                | CudaError::INVALID_PC
+                | CudaError::LAUNCH_FAILED
+                | CudaError::EXTERNAL_DEVICE
+                | CudaError::MPS_CLIENT_TERMINATED
+                | CudaError::UNKNOWN
+        )
+    }
+
     /// `CUDA_ERROR_OUT_OF_MEMORY` and so on; `None` for a code this build does not know.
     pub fn name(self) -> Option<&'static str> {
         NAMES

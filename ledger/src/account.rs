@@ -71,6 +71,16 @@ impl Account {
             .filter(|slot| self.occupied[slot.get() / 64].load(Acquire) >> (slot.get() % 64) & 1 == 1)
     }
 
+    /// How many slots may be in use; at most 1023.
+    #[must_use]
+    pub fn clients(&self) -> u32 {
+        self.occupied
+            .iter()
+            .map(|word| word.load(Relaxed).count_ones())
+            .sum::<u32>()
+            .min(SLOTS as u32 - 1)
+    }
+
     /// Says whether `slot` may be in use.
     pub(crate) fn mark(&self, slot: SlotIndex, occupied: bool) {
         let bit = 1 << (slot.get() % 64);

@@ -8,7 +8,7 @@ use crate::layout::bytes_of;
 #[cfg(not(loom))]
 use crate::mapping::Mapping;
 use crate::operation::{Hook, Operation, Outcome, Table, used_in};
-use crate::policy::{Mode, Policy};
+use crate::policy::{Contents, Mode, Policy, Recycling};
 use crate::recovery::{Ended, Recovery};
 use crate::ring::{Cursor, Drained, Event};
 use crate::slot::{Owner, SlotIndex};
@@ -93,6 +93,16 @@ impl<'a> Daemon<'a> {
     /// Stores what a context is expected to cost, in bytes; 0 when contexts are not charged.
     pub fn set_context_bytes(&mut self, bytes: u64) {
         self.pair.policy.store_context_bytes(bytes);
+    }
+
+    /// Says what becomes of memory that clients free, from their next call on.
+    pub fn set_recycling(&mut self, recycling: Recycling, contents: Contents) {
+        self.pair.policy.store_recycling(recycling, contents);
+    }
+
+    /// Wants back what clients keep idle; each gives it at its next call.
+    pub fn press(&mut self) {
+        self.pair.policy.add_pressure();
     }
 
     /// Prepares `slot` for `owner` and returns where its events begin. What a former owner left is recovered first.

@@ -41,5 +41,5 @@ pub use daemon::Daemon;
 pub use layout::{Object, Shareable};
 #[cfg(not(loom))]
 pub use mapping::{Mapping, View};
-pub use policy::{Mode, Policy};
+pub use policy::{Contents, Mode, Policy, Recycling};
 pub use slot::{Owner, SlotIndex};

@@ -15,6 +15,30 @@ pub enum Mode {
     Observe = 1,
 }
 
+/// What becomes of memory that a client's program frees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Recycling {
+    /// It goes back to the driver. What a daemon that knows of nothing else means, too.
+    Off = 0,
+    /// Kept for the next request of its size; freeing waits for work in flight, as the driver does.
+    Preserve = 1,
+    /// Kept; freeing waits for nothing.
+    Elide = 2,
+}
+
+/// What a kept block holds when it is handed out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Contents {
+    /// What the same process left in it.
+    Keep = 0,
+    /// Zeroes.
+    Zero = 1,
+    /// Bytes of 0xa5, so that a read of what was never written shows.
+    Poison = 2,
+}
+
 shareable! {
     /// What one account is granted on one device.
     #[repr(align(4096))]
@@ -27,8 +51,12 @@ shareable! {
         /// Expected cost of one context on this device, in bytes; 0 when contexts are not charged.
         context: AtomicU64,
         mode: AtomicU32,
-        /// Rounds the line up; words of later versions begin here, zero meaning "absent".
-        reserved: AtomicU32,
+        /// A [`Recycling`]; any other value is [`Recycling::Off`].
+        recycling: AtomicU32,
+        /// A [`Contents`]; any other value is [`Contents::Zero`].
+        contents: AtomicU32,
+        /// Changes when what clients keep idle is wanted back.
+        pressure: AtomicU32,
     }
 }
 
@@ -69,6 +97,36 @@ impl Policy {
         }
     }
 
+    /// What becomes of memory that is freed.
+    #[must_use]
+    #[inline]
+    pub fn recycling(&self) -> Recycling {
+        match self.recycling.load(Relaxed) {
+            1 => Recycling::Preserve,
+            2 => Recycling::Elide,
+            _ => Recycling::Off,
+        }
+    }
+
+    /// What a kept block holds when it is handed out again.
+    #[must_use]
+    #[inline]
+    pub fn contents(&self) -> Contents {
+        match self.contents.load(Relaxed) {
+            0 => Contents::Keep,
+            2 => Contents::Poison,
+            _ => Contents::Zero,
+        }
+    }
+
+    /// A number that changes when what clients keep idle is wanted back: at its next call a client that sees another one than
+    /// before gives back everything it keeps on this device.
+    #[must_use]
+    #[inline]
+    pub fn pressure(&self) -> u32 {
+        self.pressure.load(Relaxed)
+    }
+
     /// Free and total bytes of the device as the tenant is to see them, given the device's own and what the account uses.
     /// Never more than the device has, never below zero.
     #[must_use]
@@ -89,6 +147,15 @@ impl Policy {
             Mode::Observe => MAX_GRANULES,
         };
         self.limit.store(limit, Release);
+    }
+
+    pub(crate) fn store_recycling(&self, recycling: Recycling, contents: Contents) {
+        self.contents.store(contents as u32, Relaxed);
+        self.recycling.store(recycling as u32, Relaxed);
+    }
+
+    pub(crate) fn add_pressure(&self) {
+        self.pressure.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn store_context_bytes(&self, bytes: u64) {

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use driver::abi::{CUcontext, CUdevice, CUuuid};
 use driver::{CudaError, Driver, StreamApi};
+use ledger::client::Refusal;
 use ledger::ring::{Kind, Reason};
 use ledger::slot::Class;
 
@@ -22,6 +23,7 @@ use crate::live::{AccountIndex, Allocation, Charged, Live, PAGE, is_small, shown
 use crate::lock::{Lock, Rank};
 use crate::physical::Physical;
 use crate::pools::Pools;
+use crate::recycler::Recycler;
 
 /// All of it.
 pub struct Books {
@@ -33,6 +35,7 @@ pub struct Books {
     pub physical: Lock<Physical>,
     pub live: Lock<Live>,
     pub deferred: Deferred,
+    pub recycler: Recycler,
     pub array_costs: Costs,
 }
 
@@ -47,8 +50,15 @@ pub struct Here {
 
 impl Books {
     pub fn new(admitted: Vec<Admitted>) -> Books {
+        let accounts: Vec<Account> = admitted.into_iter().map(Account::new).collect();
         Books {
-            accounts: admitted.into_iter().map(Account::new).collect(),
+            recycler: Recycler::new(
+                accounts
+                    .iter()
+                    .map(|account| account.policy().pressure())
+                    .collect(),
+            ),
+            accounts,
             devices: OnceLock::new(),
             contexts: Lock::new(Rank::Contexts, Contexts::new()),
             pools: Lock::new(Rank::Pools, Pools::new()),
@@ -84,6 +94,15 @@ impl Books {
         };
         let entry = found.iter().find(|(known, _)| *known == device);
         entry.map(|(_, account)| *account).ok_or(Otherwise::Forward)
+    }
+
+    /// Whether every device the program sees has an account: then we are told of all contexts.
+    pub fn knows_all_devices(&self, driver: &Driver) -> bool {
+        let mut count: c_int = 0;
+        // SAFETY: the driver writes one int.
+        let asked = unsafe { driver.cuDeviceGetCount(StreamApi::Legacy, &mut count) };
+        let known = self.devices.get().map_or(0, Vec::len);
+        asked.is_ok() && usize::try_from(count) == Ok(known)
     }
 
     /// By UUID, since the numbers of the devices depend on what the program chose to see. `None` before `cuInit`.
@@ -151,7 +170,8 @@ impl Books {
         (asked.is_ok() && !context.is_null()).then_some(context)
     }
 
-    /// Charges `bytes` before a call that takes them. What stream-ordered pools hold idle is trimmed before a refusal.
+    /// Charges `bytes` before a call that takes them. What the recycler and stream-ordered pools hold idle goes back before a
+    /// refusal.
     ///
     /// # Errors
     /// Out of memory, with one event posted.
@@ -177,8 +197,12 @@ impl Books {
         class: Class,
     ) -> Result<Reservation<'a>, Otherwise> {
         let books = &self.accounts[account];
-        if let Ok(reservation) = books.try_reserve(wanted, class) {
-            return Ok(reservation);
+        loop {
+            match books.try_reserve(wanted, class) {
+                Ok(reservation) => return Ok(reservation),
+                Err(refusal) if self.give_back_idle(call, account, missing(refusal)) == 0 => break,
+                Err(_) => {}
+            }
         }
         self.trim_pools(call, account, wanted);
         if least < wanted
@@ -192,12 +216,17 @@ impl Books {
         })
     }
 
-    /// Passes a call on for which `cost` bytes of `account` were reserved, and tells the daemon if the device is full.
+    /// Passes a call on for which `cost` bytes of `account` were reserved. Where the device is full, what the recycler keeps goes
+    /// back and the call is made once more; if that does not help, the daemon is told.
     ///
     /// # Errors
     /// The driver's.
     pub fn pass(&self, call: &Call<'_>, account: AccountIndex, cost: u64) -> Result<(), CudaError> {
-        call.pass().inspect_err(|error| {
+        let mut result = call.pass();
+        if result == Err(CudaError::OUT_OF_MEMORY) && self.give_back_idle(call, account, cost.max(1)) > 0 {
+            result = call.pass();
+        }
+        result.inspect_err(|error| {
             if *error == CudaError::OUT_OF_MEMORY {
                 let code = u64::from(error.code());
                 self.accounts[account].post(call.row, Kind::Refused(Reason::Device), call.asked(cost), code);
@@ -206,7 +235,15 @@ impl Books {
     }
 
     /// Enters a block the driver just handed out and for which `reservation` was made.
-    pub fn enter(&self, pointer: u64, here: Here, bytes: u64, class: Class, reservation: Reservation<'_>) {
+    /// `plain`: nothing is known of it but its address and size.
+    pub fn enter(
+        &self,
+        pointer: u64,
+        here: Here,
+        bytes: u64,
+        (class, plain): (Class, bool),
+        reservation: Reservation<'_>,
+    ) {
         let account = self.account(here.account);
         let small = is_small(bytes);
         let shown = shown(bytes);
@@ -220,6 +257,7 @@ impl Books {
             } else {
                 Charged::Alone(charge)
             },
+            plain: (plain && !small).then_some(bytes),
             serial: 0,
         };
         let (stale, slab_known) = {
@@ -238,6 +276,9 @@ impl Books {
         if let Some(stale) = stale {
             self.settle(pointer, stale);
         }
+        if let Some(block) = self.recycler.drop_at(pointer) {
+            self.settle(pointer, block.allocation);
+        }
     }
 
     /// Enters an array the driver just handed out, which takes `bytes` and for which `reservation` was made; none for one
@@ -255,6 +296,7 @@ impl Books {
             } else {
                 Charged::Alone(charge)
             },
+            plain: None,
             serial: 0,
         };
         let (stale, fits) = {
@@ -282,6 +324,7 @@ impl Books {
             context: here.owner,
             class: Class::Host,
             charged: Charged::Shown(bytes),
+            plain: None,
             serial: 0,
         };
         let stale = self.live.lock().insert(pointer, allocation);
@@ -334,8 +377,19 @@ impl Books {
         for (pointer, allocation) in owned {
             self.settle(pointer, allocation);
         }
+        for block in self.recycler.drop_context(owner, until) {
+            self.settle(block.pointer, block.allocation);
+        }
         self.deferred.settle(self, |deferred| {
             deferred.allocation.context == owner && deferred.allocation.serial <= until
         });
+    }
+}
+
+/// Bytes that would have to be given back for a refused reservation to fit.
+fn missing(refusal: Refusal) -> u64 {
+    match refusal {
+        Refusal::Full { asked, used, limit } => used.saturating_add(asked).saturating_sub(limit).max(1),
+        Refusal::Contended => 0,
     }
 }

@@ -7,7 +7,7 @@ use driver::table::RowId;
 use ledger::client::Refusal;
 use ledger::ring::{Event, Kind, Reason};
 use ledger::slot::Class;
-use ledger::{Client, Mode, Policy};
+use ledger::{Client, Mapping, Mode, Policy, SlotIndex};
 
 use crate::attach::Admitted;
 use crate::lock::{Lock, Rank};
@@ -17,6 +17,8 @@ pub struct Account {
     /// The device's UUID.
     pub device: [u8; 16],
     policy: &'static Policy,
+    words: &'static ledger::Account,
+    slot: SlotIndex,
     client: Lock<Client<'static>>,
 }
 
@@ -32,10 +34,12 @@ impl Account {
     /// Charges through the slot this process was given. The mappings live as long as the process.
     pub fn new(admitted: Admitted) -> Account {
         let policy = Box::leak(Box::new(admitted.policy));
-        let account = Box::leak(Box::new(admitted.account));
+        let account: &'static Mapping<ledger::Account> = Box::leak(Box::new(admitted.account));
         Account {
             device: admitted.device,
             policy,
+            words: account,
+            slot: admitted.slot,
             client: Lock::new(Rank::Client, Client::new(policy, account, admitted.slot)),
         }
     }
@@ -115,10 +119,28 @@ impl Account {
         self.policy.context_bytes()
     }
 
-    /// Free and total bytes as this tenant is to see them, given the device's own. Never more than the device has.
+    /// What the daemon grants.
+    pub fn policy(&self) -> &'static Policy {
+        self.policy
+    }
+
+    /// How many processes the account may have.
+    pub fn clients(&self) -> u32 {
+        self.words.clients()
+    }
+
+    /// Whether more is used than is granted: the cap was lowered.
+    pub fn is_over(&self) -> bool {
+        self.words.used() > self.policy.limit()
+    }
+
+    /// Free and total bytes as this tenant is to see them, given the device's own. What this process keeps for its next
+    /// request is free to it. Never more than the device has.
     pub fn view(&self, free: u64, total: u64) -> (u64, u64) {
-        let used = self.client.lock().account().used();
-        self.policy.view(free, total, used)
+        let idle = self.words.slot(self.slot).class_bytes(Class::Idle);
+        let used = self.words.used().saturating_sub(idle);
+        self.policy
+            .view(free.saturating_add(idle).min(total), total, used)
     }
 
     /// The counter of this process's launches.

@@ -74,6 +74,14 @@ impl Contexts {
         self.known.get(&(context as usize)).map(|known| known.here)
     }
 
+    /// Every context there is, as a number: those that own their memory, in which work of green ones is seen, too.
+    pub fn owners(&self) -> Vec<usize> {
+        let mut owners: Vec<usize> = self.known.values().map(|known| known.here.owner).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
     /// Enters a context; returns the charge of one that had the same handle and went away unseen.
     fn enter(&mut self, context: CUcontext, here: Here, charge: u64) -> Option<(AccountIndex, u64)> {
         self.serial += 1;

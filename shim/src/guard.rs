@@ -66,12 +66,33 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Makes the program's call as the program made it. At most once; no lock may be held.
+    /// Makes the program's call as the program made it. No lock may be held. Again only after it was refused for want of memory.
     pub fn pass(&self) -> CuResult {
         lock::none_held();
-        let result = (self.pass)(self.driver);
+        let result = self.watched();
         self.passed.set(Some(result));
         result
+    }
+
+    fn watched(&self) -> CuResult {
+        let result = (self.pass)(self.driver);
+        if let Err(error) = result
+            && error.stays()
+        {
+            self.context_is_lost();
+        }
+        result
+    }
+
+    /// The current context has an error that stays: nothing of it is handed out again.
+    #[cold]
+    fn context_is_lost(&self) {
+        if let Ok(books) = self.books_if_attached()
+            && let Some(context) = books.current(self)
+        {
+            let owner = books.contexts.lock().find(context).map(|here| here.owner);
+            books.recycler.give_up(owner.unwrap_or(context as usize));
+        }
     }
 
     /// Remembers what the program asked for, in bytes: what it costs may be more.
@@ -114,7 +135,7 @@ impl<'a> Call<'a> {
         match catch_unwind(AssertUnwindSafe(|| hook(self))) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Otherwise::Fail(error))) => Err(error),
-            Ok(Err(Otherwise::Forward)) => (self.pass)(self.driver),
+            Ok(Err(Otherwise::Forward)) => self.watched(),
             Err(_) => {
                 self.report_fault();
                 self.passed.get().unwrap_or_else(|| (self.pass)(self.driver))

@@ -26,6 +26,7 @@ mod physical;
 mod pools;
 mod process;
 mod real;
+mod recycler;
 mod relaxed;
 mod scope;
 mod steps;

@@ -56,6 +56,8 @@ pub struct Allocation {
     pub context: usize,
     pub class: Class,
     pub charged: Charged,
+    /// The exact size of a block of `cuMemAlloc` that nobody but its program knows: it may be recycled.
+    pub plain: Option<u64>,
     /// Rises with every allocation: tells those made before an instant.
     pub serial: u64,
 }
@@ -156,6 +158,15 @@ impl Live {
     /// Enters again what was taken, because the driver did not free it.
     pub fn put_back(&mut self, pointer: u64, allocation: Allocation) {
         self.pointers.entry(pointer).or_insert(allocation);
+    }
+
+    /// Somebody else may know the block in which `address` lies: it is not recycled any more.
+    pub fn expose(&mut self, address: u64) {
+        if let Some((start, allocation)) = self.pointers.range_mut(..=address).next_back()
+            && allocation.plain.is_some_and(|bytes| address - start < bytes)
+        {
+            allocation.plain = None;
+        }
     }
 
     /// Takes out what `context` owns and was allocated up to the instant `until`.

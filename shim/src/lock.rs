@@ -16,6 +16,10 @@ pub enum Rank {
     Pools,
     Physical,
     Deferred,
+    /// Streams that capture.
+    Captures,
+    /// Blocks kept by the recycler.
+    Recycler,
     Live,
     /// What arrays cost; held for a look alone.
     Costs,

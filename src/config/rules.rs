@@ -107,12 +107,26 @@ impl Serialize for OnFull {
 #[serde(rename_all = "lowercase")]
 pub enum Pool {
     /// Kept for the next allocation, with the order the driver gives.
-    #[default]
     Preserve,
     /// Kept, and waiting that cannot be noticed is left out.
     Elide,
-    /// Given back to the driver at once.
+    /// Given back to the driver at once. The default until the other ways have been seen on a GPU.
+    #[default]
     Off,
+}
+
+impl Pool {
+    pub const WORDS: [(&'static str, Pool); 3] = [
+        ("preserve", Pool::Preserve),
+        ("elide", Pool::Elide),
+        ("off", Pool::Off),
+    ];
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Pool> {
+        let found = Pool::WORDS.iter().find(|(word, _)| *word == name);
+        found.map(|(_, pool)| *pool)
+    }
 }
 
 /// What a kept allocation contains when it is given out again.

@@ -123,7 +123,6 @@ layout = ["3g.71gb", "2g.35gb", "1g.18gb"]
         "limit",
         "priority",
         "on_full",
-        "pool",
         "latency_guard",
         "starve",
         "mode",

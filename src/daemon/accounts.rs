@@ -39,6 +39,7 @@ impl Core {
         }
         self.grants.insert(account.clone(), granted.clone());
         self.places.insert(account.clone(), place.clone());
+        self.put_recycling();
         self.apply(Event::Opened {
             place: place.clone(),
             granted,

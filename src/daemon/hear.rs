@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use ledger::ring::Kind as PostedKind;
+use ledger::ring::{Kind as PostedKind, Reason};
 
 use super::core::Core;
 use crate::admission::process;
@@ -36,6 +36,10 @@ impl Core {
                     PostedKind::Refused(reason) => {
                         if self.sabotage.isolation {
                             self.close_all_but(&account);
+                        }
+                        if reason == Reason::Device {
+                            // What others keep idle on it may be what is missing.
+                            self.ledgers.press(device);
                         }
                         let refusal = Refusal {
                             at: SystemTime::now(),
@@ -129,8 +133,7 @@ impl Core {
     }
 }
 
-fn reason_word(reason: ledger::ring::Reason) -> &'static str {
-    use ledger::ring::Reason;
+fn reason_word(reason: Reason) -> &'static str {
     match reason {
         Reason::Cap => "cap",
         Reason::Device => "device",

@@ -96,6 +96,7 @@ impl Core {
 
     /// Puts [`Core::wanted`] into force; the names of the accounts that changed.
     pub fn regrant(&mut self) -> Vec<String> {
+        self.put_recycling();
         let mut changed = self.wanted();
         changed.retain(|account, wanted| self.grants.get(account).is_some_and(|now| now != wanted));
         for (account, wanted) in &changed {

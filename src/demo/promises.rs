@@ -1,7 +1,7 @@
 //! The table of promises. Adding one is adding a row: its name, its words, how it is put to the test, when what was
 //! measured keeps it, and what takes its mechanism out of the embedded node for `--break`.
 
-use super::stage::{LAST_PIECE, Stage};
+use super::stage::{LAST_PIECE, POOLED, Stage, UNPOOLED};
 use super::tenant::Tenant;
 use crate::config::units::Bytes;
 use crate::daemon::Sabotage;
@@ -105,6 +105,23 @@ pub const PROMISES: &[Promise] = &[
             ..Sabotage::default()
         },
         sabotaged: "a daemon that started again did not take over what the one before it knew",
+    },
+    Promise {
+        name: "pool-speedup",
+        promise: "of the allocations of a tenant with a pool (`pool = \"elide\"`) a quarter at most comes to the driver",
+        unit: "% of the driver's allocations",
+        act: pool_speedup,
+        keeps: |part| part <= 25.0,
+        broken: |part| {
+            format!(
+                "a tenant with a pool had its driver allocate {part:.0} % of what the same program has it without one"
+            )
+        },
+        sabotage: || Sabotage {
+            pool: true,
+            ..Sabotage::default()
+        },
+        sabotaged: "the policy words of all accounts said that freed memory goes back to the driver",
     },
 ];
 
@@ -240,5 +257,37 @@ fn daemon_restart_harmless(stage: &mut Stage) -> Result<Measured, Failure> {
     Ok(Measured {
         value: most as f64 - cap as f64,
         samples: RESTARTS + report.allocations + report.refusals,
+    })
+}
+
+/// Two tenants that allocate and free the same in each burst of work, one of them with a pool. How many of the allocations come
+/// to the driver, and take its time, the device tells.
+fn pool_speedup(stage: &mut Stage) -> Result<Measured, Failure> {
+    let seconds = stage.seconds.to_string();
+    let work = [
+        ["--churn", "384MiB", "--kernel", "200us"],
+        ["--every", "5ms", "--burst", "2"],
+        ["--seconds", &seconds, "--memory", "64MiB"],
+    ]
+    .concat();
+    let names = [POOLED, UNPOOLED];
+    let tenants: Vec<Tenant> = names
+        .iter()
+        .map(|name| stage.tenant(name, 4096 * MIB, &work))
+        .collect::<Result<_, _>>()?;
+    let (mut each, mut samples) = (Vec::new(), 0);
+    for tenant in &tenants {
+        let told = stage.finish(tenant)?;
+        // A device that keeps no such account is judged by the clients' own clocks.
+        let cost = match stage.allocations(tenant)? {
+            Some(came) => came as f64 / told.allocations.max(1) as f64,
+            None => told.burst_p50_seconds.unwrap_or(f64::NAN),
+        };
+        each.push(cost);
+        samples += told.allocations;
+    }
+    Ok(Measured {
+        value: each[0] * 100.0 / each[1],
+        samples,
     })
 }

@@ -16,7 +16,7 @@ use super::tenant::Tenant;
 use super::truth::{Process, Source};
 use crate::artefacts::Artefacts;
 use crate::cli::Driver;
-use crate::config::Config;
+use crate::config::{self, At, Config, Pool, Rules};
 use crate::daemon::{Daemon, Keeping, Options, Sabotage};
 use crate::exit::Failure;
 use crate::load::report::Report;
@@ -25,6 +25,10 @@ use crate::{place, sim};
 
 /// Smallest piece in which `load --fill` takes memory: the driver's granularity.
 pub const LAST_PIECE: u64 = 2 << 20;
+
+/// Tenants whose memory is kept when it is freed, and is not.
+pub const POOLED: &str = "pooled";
+pub const UNPOOLED: &str = "unpooled";
 
 /// How long the neighbours work when nobody says.
 const SECONDS: u32 = 3;
@@ -84,6 +88,9 @@ impl Stage {
         // Nothing is kept back, so that a tenant without its cap finds the device's own end, and its neighbours with it.
         let mut config = Config::default();
         config.node.reserve = None;
+        for (name, pool) in [(POOLED, Pool::Elide), (UNPOOLED, Pool::Off)] {
+            config.tenants.insert(name.into(), pooling(&config, pool));
+        }
         let options = Options::of(Some(args.driver), &run_dir, args.devices.as_deref(), config)?;
         let mut stage = Stage {
             seconds,
@@ -220,6 +227,12 @@ impl Stage {
             .sum())
     }
 
+    /// Allocations of `tenant` that came to the driver; `None` where the device does not tell.
+    pub fn allocations(&self, tenant: &Tenant) -> Result<Option<u64>, Failure> {
+        let truth = self.truth.read()?;
+        Ok(truth.get(&tenant.pid).and_then(|process| process.allocations))
+    }
+
     /// Reads the truth again and again until `look` finds something or `limit` is over, and shows it.
     fn watch<T>(
         &mut self,
@@ -251,6 +264,22 @@ impl Drop for Stage {
             let _ = stop.arg("stop").output(); // else it ends by itself in a moment
         }
         let _ = fs::remove_dir_all(&self.run_dir); // what is left is of no use to anybody
+    }
+}
+
+/// The rules of everybody, but for what becomes of freed memory; nobody belongs to it who does not name it.
+fn pooling(config: &Config, pool: Pool) -> config::Tenant {
+    config::Tenant {
+        matches: Vec::new(),
+        gpus: None,
+        until: None,
+        hours: None,
+        rules: Rules {
+            pool,
+            ..config.defaults.clone()
+        },
+        at: At::default(),
+        memory_at: None,
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Process {
     pub high_water_bytes: u64,
     /// `None`: the device does not know.
     pub launches: Option<u64>,
+    /// Its allocations that came to the driver. `None`: the device does not know.
+    pub allocations: Option<u64>,
 }
 
 impl Source {
@@ -66,6 +68,7 @@ impl Source {
                             used_bytes,
                             high_water_bytes: *most,
                             launches: None,
+                            allocations: None,
                         },
                     )
                 };
@@ -82,6 +85,7 @@ fn of_sim(truth: &Truth) -> BTreeMap<u32, Process> {
         process.used_bytes += row.used_bytes;
         process.high_water_bytes += row.high_water_bytes;
         *process.launches.get_or_insert(0) += row.launches;
+        *process.allocations.get_or_insert(0) += row.allocations;
     }
     processes
 }
@@ -112,6 +116,7 @@ mod tests {
             high_water_bytes: 2,
             busy_ns: 0,
             launches: 3,
+            allocations: 4,
             exited: false,
         };
         let truth = Truth {
@@ -124,6 +129,7 @@ mod tests {
             used_bytes: 2,
             high_water_bytes: 4,
             launches: Some(6),
+            allocations: Some(8),
         };
         assert_eq!(of_sim(&truth), BTreeMap::from([(7, one)]));
     }

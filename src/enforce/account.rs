@@ -10,7 +10,7 @@ use ledger::mapping::{MapError, create, reopen_read_only};
 use ledger::ring::{Cursor, Event};
 use ledger::slot::{Class, SlotSet};
 use ledger::wire::{ObjectEntry, ObjectKind};
-use ledger::{Account, Daemon, Mapping, Mode, Owner, Policy, SlotIndex};
+use ledger::{Account, Contents, Daemon, Mapping, Mode, Owner, Policy, Recycling, SlotIndex};
 
 use super::keepsake::{Keepsake, Part};
 use super::{Grant, Uuid, Vacated};
@@ -280,6 +280,18 @@ impl Ledger {
     pub fn set_context_bytes(&mut self, device: usize, bytes: u64) {
         if let Some(pair) = self.pairs.get(device) {
             pair.daemon().set_context_bytes(bytes);
+        }
+    }
+
+    pub fn set_recycling(&self, recycling: Recycling, contents: Contents) {
+        for pair in &self.pairs {
+            pair.daemon().set_recycling(recycling, contents);
+        }
+    }
+
+    pub fn press(&self, device: usize) {
+        if let Some(pair) = self.pairs.get(device) {
+            pair.daemon().press();
         }
     }
 

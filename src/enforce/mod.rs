@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ledger::mapping::MapError;
 use ledger::wire::ObjectEntry;
-use ledger::{Owner, SlotIndex};
+use ledger::{Contents, Owner, Recycling, SlotIndex};
 
 use account::Ledger;
 pub use account::{Closed, Held, Objects, Posted, Reading, What, inode};
@@ -181,6 +181,20 @@ impl Ledgers {
     pub fn set_context_bytes(&mut self, device: usize, bytes: u64) {
         for ledger in self.accounts.values_mut() {
             ledger.set_context_bytes(device, bytes);
+        }
+    }
+
+    /// Says what becomes of memory that clients of `account` free.
+    pub fn set_recycling(&self, account: &str, recycling: Recycling, contents: Contents) {
+        if let Some(ledger) = self.accounts.get(account) {
+            ledger.set_recycling(recycling, contents);
+        }
+    }
+
+    /// Wants back what any account's clients keep idle on `device`.
+    pub fn press(&self, device: usize) {
+        for ledger in self.accounts.values() {
+            ledger.press(device);
         }
     }
 

@@ -139,6 +139,9 @@ pub struct TenantMemory {
     /// What of it is the driver's slabs beyond what was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slab_bytes: Option<u64>,
+    /// What of it programs freed and their next request will get; free to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_idle_bytes: Option<u64>,
     pub refusals_total: u64,
 }
 

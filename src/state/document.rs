@@ -160,6 +160,7 @@ impl NodeState {
                 peak_bytes: Some(reading.peak_bytes),
                 context_bytes: Some(reading.context_bytes),
                 slab_bytes: Some(reading.slab_bytes),
+                pool_idle_bytes: Some(reading.idle_bytes),
                 refusals_total: device.refusals,
             },
             compute: TenantCompute {

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::MemoryRule;
 use crate::config::nearest;
 use crate::config::units::{self, Memory, Ratio};
+use crate::config::{MemoryRule, Pool};
 
 /// A key `set` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,10 +29,12 @@ pub enum Key {
     Priority,
     #[serde(rename = "on_full")]
     OnFull,
+    #[serde(rename = "pool")]
+    Pool,
 }
 
 impl Key {
-    pub const ALL: [Key; 7] = [
+    pub const ALL: [Key; 8] = [
         Key::Memory,
         Key::Guaranteed,
         Key::Burst,
@@ -40,6 +42,7 @@ impl Key {
         Key::Limit,
         Key::Priority,
         Key::OnFull,
+        Key::Pool,
     ];
 
     /// As written on the command line.
@@ -52,12 +55,13 @@ impl Key {
             Key::Limit => "limit",
             Key::Priority => "priority",
             Key::OnFull => "on_full",
+            Key::Pool => "pool",
         }
     }
 
     /// Whether it has an effect yet.
     pub fn in_force(self) -> bool {
-        self.is_memory()
+        self.is_memory() || self == Key::Pool
     }
 
     pub fn is_memory(self) -> bool {
@@ -83,6 +87,10 @@ impl Key {
             Key::Share | Key::Limit => text.parse::<Ratio>().map(drop).map_err(told),
             Key::Priority if ["low", "normal", "high"].contains(&text) => Ok(()),
             Key::Priority => Err(format!("`{text}` is no priority: write low, normal or high")),
+            Key::Pool if Pool::named(text).is_some() => Ok(()),
+            Key::Pool => Err(format!(
+                "`{text}` is no way to pool: write preserve, elide or off"
+            )),
             Key::OnFull => text.split(',').try_for_each(on_full_step),
         }
     }
@@ -239,6 +247,12 @@ impl Overrides {
         })
     }
 
+    /// What is set of `key` for exactly `target` by those with authority, as written.
+    pub fn text(&self, target: &str, key: Key) -> Option<&str> {
+        let setting = self.set.get(target)?.get(&key)?;
+        Some(&setting.text)
+    }
+
     /// The most the owner of `account` lets itself have.
     pub fn own_cap(&self, account: &str) -> Option<Memory> {
         self.lowering(account)?.memory()
@@ -344,6 +358,7 @@ mod tests {
             (Key::Limit, "0.5", "0"),
             (Key::Priority, "low", "urgent"),
             (Key::OnFull, "trim,wait:5s,oom", "trim,wait"),
+            (Key::Pool, "elide", "yes"),
         ] {
             assert_eq!(key.check(good), Ok(()));
             assert!(key.check(wrong).is_err(), "{wrong}");

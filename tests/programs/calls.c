@@ -2,6 +2,7 @@
  * without the shim, and thereby see what one call costs.
  *
  *   launch | info | pair | lookup | current     after everything is warm
+ *   ring                                        pairs of free and allocation, 64 and 64, with a wait for the context between
  *   find                                        nanoseconds of this process's first call, one that needs no device
  *   attach                                      nanoseconds of its cuInit, which comes next */
 #include "driver.h"
@@ -17,6 +18,8 @@ static unsigned long long now(void)
 }
 
 static CUfunction function;
+enum { RING = 64 };
+static CUdeviceptr ring[RING];
 
 static int call(const char *kind, long count)
 {
@@ -35,6 +38,13 @@ static int call(const char *kind, long count)
         for (long i = 0; i < count; i++) {
             error |= cuMemAlloc_v2(&pointer, 2 << 20);
             error |= cuMemFree_v2(pointer);
+        }
+        break;
+    case 'r':
+        for (long i = 0; i < count; i += RING) {
+            for (int at = 0; at < RING; at++) if (ring[at]) error |= cuMemFree_v2(ring[at]);
+            error |= cuCtxSynchronize();
+            for (int at = 0; at < RING; at++) error |= cuMemAlloc_v2(&ring[at], 2 << 20);
         }
         break;
     case 'c': for (long i = 0; i < count; i++) error |= cuCtxGetCurrent(&context); break;

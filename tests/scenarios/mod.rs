@@ -21,6 +21,7 @@ mod observe;
 mod orphans;
 mod packages;
 mod processes;
+mod recycler;
 mod restarts;
 mod shared_memory;
 mod silence;

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use driver::nvml::{NvmlError, c_char, c_uint, nvmlDevice_t};
 use driver::run_dir::{self, ATTACH_SOCKET};
-use ledger::slot::Owner;
+use ledger::slot::{Class, Owner, Slot};
 use ledger::wire::{ObjectKind, Status, flags};
 use ledger::{Account, Policy, View, attach};
 use rustix::fs::fstat;
@@ -35,11 +35,31 @@ impl Share {
         self.policy.mode() == ledger::policy::Mode::Enforce
     }
 
-    /// Free, total and used bytes as the tenant is to see them, given the device's own.
+    /// Free, total and used bytes as the tenant is to see them, given the device's own. What this process keeps for its own
+    /// next request is free to it.
     pub fn view(&self, free: u64, total: u64) -> (u64, u64, u64) {
-        let used = self.account.used();
-        let (free, total) = self.policy.view(free, total, used);
+        let idle = self.own_idle();
+        let used = self.account.used().saturating_sub(idle);
+        let (free, total) = self
+            .policy
+            .view(free.saturating_add(idle).min(total), total, used);
         (free, total, used.min(total))
+    }
+
+    /// Bytes that the shim in this very process keeps.
+    fn own_idle(&self) -> u64 {
+        let keeps = |slot: &&Slot| slot.class_bytes(Class::Idle) > 0;
+        let mut keepers = self
+            .account
+            .occupied()
+            .map(|slot| self.account.slot(slot))
+            .filter(keeps);
+        let mut neighbours = self.neighbours();
+        let own = std::process::id();
+        let is_own = |slot: &&Slot| slot.owner().and_then(|owner| neighbours.id_of(&owner)) == Some(own);
+        keepers
+            .find(is_own)
+            .map_or(0, |slot| slot.class_bytes(Class::Idle))
     }
 
     /// The account's clients that hold memory here, and how much.

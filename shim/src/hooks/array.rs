@@ -208,6 +208,7 @@ pub unsafe fn map(call: &Call<'_>, list: *mut CUarrayMapInfo, count: c_uint, str
                 context,
                 class: Class::Physical,
                 charged: Charged::Tile(reference),
+                plain: None,
                 serial: 0,
             };
             let stream = Stream::of(stream, call.stream_api, context);

@@ -63,6 +63,7 @@ fn make(call: &Call<'_>, context: *mut CUcontext, device: CUdevice) -> Verdict {
 
 pub unsafe fn destroy(call: &Call<'_>, context: CUcontext) -> Verdict {
     let books = call.books_if_attached()?;
+    let _still = books.recycler.stand_still();
     let known_until = books.contexts.lock().now();
     let live_until = books.live.lock().now();
     call.pass()?;
@@ -84,6 +85,7 @@ pub unsafe fn attach(call: &Call<'_>, context: *mut CUcontext, _flags: c_uint) -
 
 pub unsafe fn detach(call: &Call<'_>, context: CUcontext) -> Verdict {
     let books = call.books_if_attached()?;
+    let _still = books.recycler.stand_still();
     let known_until = books.contexts.lock().now();
     let live_until = books.live.lock().now();
     call.pass()?;
@@ -118,6 +120,7 @@ pub unsafe fn reset(call: &Call<'_>, device: CUdevice) -> Verdict {
 
 fn end(call: &Call<'_>, device: CUdevice, released: u32) -> Verdict {
     let books = call.books_if_attached()?;
+    let _still = books.recycler.stand_still();
     let account = books.of_device(call.driver, device)?;
     let before = books.before_primary_ends(device);
     call.pass()?;
@@ -153,6 +156,7 @@ pub unsafe fn create_green(
 
 pub unsafe fn destroy_green(call: &Call<'_>, green: CUgreenCtx) -> Verdict {
     let books = call.books_if_attached()?;
+    let _still = books.recycler.stand_still();
     let device = books
         .contexts
         .lock()

@@ -1,11 +1,12 @@
 //! Linear, pitched and managed memory, and every way to free it.
 //!
-//! A null pointer or a size of 0 is the driver's to answer, before any cap. Next: `books.rs`.
+//! A null pointer or a size of 0 is the driver's to answer, before any cap. Next: `recycler/mod.rs`, then `books.rs`.
 
 use driver::abi::{CUdeviceptr, CUdeviceptr_v1, c_uint};
 use driver::{CudaError, Driver, StreamApi};
 use ledger::slot::Class;
 
+use crate::books::{Books, Here};
 use crate::guard::{Call, Otherwise, Verdict};
 use crate::live::{Charged, charge_for, is_small};
 use crate::relaxed::relaxed;
@@ -14,10 +15,25 @@ use crate::relaxed::relaxed;
 const PITCH_UNIT: u64 = 512;
 
 pub unsafe fn alloc(call: &Call<'_>, pointer: *mut CUdeviceptr, bytes: usize) -> Verdict {
+    if pointer.is_null() || bytes == 0 {
+        return Err(Otherwise::Forward);
+    }
+    let books = call.books()?;
+    let here = books.here(call)?;
+    if let Some(kept) = books.recycled(call, here, bytes as u64) {
+        // SAFETY: not null, and the program's to be written, as it would be by the driver.
+        unsafe { *pointer = kept };
+        return Ok(());
+    }
     // SAFETY: read only after the driver wrote it.
-    allocate(call, bytes as u64, Class::Device, pointer.is_null(), || unsafe {
-        *pointer
-    })
+    allocate_in(
+        call,
+        books,
+        here,
+        bytes as u64,
+        (Class::Device, true),
+        || unsafe { *pointer },
+    )
 }
 
 pub unsafe fn alloc_v1(call: &Call<'_>, pointer: *mut CUdeviceptr_v1, bytes: c_uint) -> Verdict {
@@ -50,11 +66,22 @@ fn allocate(
     }
     let books = call.books()?;
     let here = books.here(call)?;
+    allocate_in(call, books, here, bytes, (class, false), pointer)
+}
+
+fn allocate_in(
+    call: &Call<'_>,
+    books: &Books,
+    here: Here,
+    bytes: u64,
+    (class, plain): (Class, bool),
+    pointer: impl FnOnce() -> u64,
+) -> Verdict {
     let charge = charge_for(bytes);
     call.asks(bytes);
     let reservation = books.reserve(call, here.account, charge, reserved_as(bytes, class))?;
     books.pass(call, here.account, charge)?;
-    books.enter(pointer(), here, bytes, class, reservation);
+    books.enter(pointer(), here, bytes, (class, plain), reservation);
     Ok(())
 }
 
@@ -155,7 +182,7 @@ fn allocate_pitched(
     }
     reservation.shrink_to(exact);
     reservation.reclassify(class);
-    books.enter(pointer, here, bytes, Class::Device, reservation);
+    books.enter(pointer, here, bytes, (Class::Device, false), reservation);
     Ok(())
 }
 
@@ -170,7 +197,13 @@ pub unsafe fn free_v1(call: &Call<'_>, pointer: CUdeviceptr_v1) -> Verdict {
 /// By kind: a block of its own gives its charge back, one of a pool leaves that to what the driver says of the pool.
 fn free_any(call: &Call<'_>, pointer: u64) -> Verdict {
     let books = call.books_if_attached()?;
-    let taken = books.live.lock().take(pointer).ok_or(Otherwise::Forward)?;
+    let taken = books.live.lock().take(pointer);
+    let Some(taken) = taken else {
+        return Err(books.unknown(pointer));
+    };
+    let Err(taken) = books.recycle(call, pointer, taken) else {
+        return Ok(());
+    };
     if let Err(error) = call.pass() {
         books.live.lock().put_back(pointer, taken);
         return Err(error.into());

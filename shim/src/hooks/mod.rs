@@ -3,8 +3,10 @@
 //! driver would not.
 
 pub mod array;
+pub mod capture;
 pub mod context;
 pub mod device;
+pub mod exposure;
 pub mod graph;
 pub mod host;
 pub mod launch;

@@ -113,6 +113,7 @@ fn allocate(
         context: here.owner,
         class: Class::Pool,
         charged: Charged::InPool(pool),
+        plain: None,
         serial: 0,
     };
     let stale = books.live.lock().insert(allocated, allocation);
@@ -172,7 +173,10 @@ pub fn is_capturing(call: &Call<'_>, stream: CUstream) -> bool {
 /// By kind, as `memory::free`; an ordinary block's charge stays until its stream is synchronised.
 pub unsafe fn free(call: &Call<'_>, pointer: CUdeviceptr, stream: CUstream) -> Verdict {
     let books = call.books_if_attached()?;
-    let taken = books.live.lock().take(pointer).ok_or(Otherwise::Forward)?;
+    let taken = books.live.lock().take(pointer);
+    let Some(taken) = taken else {
+        return Err(books.unknown(pointer));
+    };
     if let Err(error) = call.pass() {
         books.live.lock().put_back(pointer, taken);
         return Err(error.into());

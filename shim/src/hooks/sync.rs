@@ -9,20 +9,36 @@ use crate::deferred::{Stream, Waiting};
 use crate::guard::{Call, Otherwise, Verdict};
 
 pub unsafe fn context(call: &Call<'_>) -> Verdict {
-    wait(call, |books| {
-        let context = books.current(call).map_or(0, |context| context as usize);
-        move |waiting: &Waiting| waiting.context == context
-    })
+    wait_for_context(call, |books| books.current(call))
 }
 
 pub unsafe fn context_v2(call: &Call<'_>, context: CUcontext) -> Verdict {
-    if context.is_null() {
-        // SAFETY: the same question without an argument.
-        return unsafe { self::context(call) };
-    }
-    wait(call, |_| {
-        move |waiting: &Waiting| waiting.context == context as usize
+    wait_for_context(call, |books| match context.is_null() {
+        true => books.current(call),
+        false => Some(context),
     })
+}
+
+/// A whole context waited for is what the recycler waits for, too.
+fn wait_for_context(call: &Call<'_>, which: impl FnOnce(&Books) -> Option<CUcontext>) -> Verdict {
+    let books = call.books_if_attached()?;
+    let Some(turn) = books.recycler.turn_waiting() else {
+        return wait(call, |books| {
+            let context = which(books).map_or(0, |context| context as usize);
+            move |waiting: &Waiting| waiting.context == context
+        });
+    };
+    let context = which(books);
+    let number = context.map_or(0, |context| context as usize);
+    let waited = wait(call, |_| move |waiting: &Waiting| waiting.context == number);
+    let waited = match waited {
+        Err(Otherwise::Forward) => call.pass().map_err(Otherwise::from),
+        other => other,
+    };
+    if waited.is_ok() {
+        books.waited_for(context, turn);
+    }
+    waited
 }
 
 pub unsafe fn stream(call: &Call<'_>, stream: CUstream) -> Verdict {
@@ -40,17 +56,20 @@ pub unsafe fn event(call: &Call<'_>, _event: CUevent) -> Verdict {
 
 pub unsafe fn destroy(call: &Call<'_>, stream: CUstream) -> Verdict {
     let books = call.books_if_attached()?;
-    if books.deferred.is_empty() {
+    if books.deferred.is_empty() && !books.recycler.captures.any() {
         return Err(Otherwise::Forward);
     }
     call.pass()?;
-    books.deferred.lose(Stream::of(stream, call.stream_api, 0));
+    let stream = Stream::of(stream, call.stream_api, 0);
+    books.deferred.lose(stream);
+    books.recycler.captures.ended(stream);
     Ok(())
 }
 
 /// Forwards where nothing waits for a synchronisation; else gives back what had been freed before it began.
 fn wait<F: Fn(&Waiting) -> bool>(call: &Call<'_>, done: impl FnOnce(&Books) -> F) -> Verdict {
     let books = call.books_if_attached()?;
+    books.sweep(call);
     let until = (!books.deferred.is_empty()).then(|| books.deferred.now());
     let shrinks = books.pools.lock().may_shrink();
     if until.is_none() && !shrinks {

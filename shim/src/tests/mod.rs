@@ -6,6 +6,9 @@ mod contexts;
 mod graphs;
 mod pools;
 mod property;
+mod recycler;
+mod recycler_limits;
+mod recycler_property;
 mod views;
 mod world;
 
@@ -16,7 +19,7 @@ use core::ptr::null_mut;
 use driver::abi::*;
 use driver::{CuResult, CudaError, Driver};
 use ledger::slot::Class;
-use ledger::{Account, Daemon, Mapping, Mode, Owner, Policy, SlotIndex, View, mapping};
+use ledger::{Account, Contents, Daemon, Mapping, Mode, Owner, Policy, Recycling, SlotIndex, View, mapping};
 
 use crate::attach::Admitted;
 use crate::books::Books;
@@ -102,6 +105,15 @@ impl Stage {
         Daemon::new(&self.policy, &self.account)
             .set_cap(cap, mode)
             .unwrap();
+    }
+
+    pub fn set_recycling(&self, recycling: Recycling, contents: Contents) {
+        Daemon::new(&self.policy, &self.account).set_recycling(recycling, contents);
+    }
+
+    /// The daemon wants back what is kept.
+    pub fn press(&self) {
+        Daemon::new(&self.policy, &self.account).press();
     }
 
     /// Bytes charged.

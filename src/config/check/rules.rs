@@ -40,24 +40,16 @@ impl File<'_> {
         let host_memory = self.parsed::<Memory>(raw.host_memory.take());
         self.later_if(place, "host_memory", host_memory.is_some());
         set(&mut into.host_memory, host_memory);
-        let place = span(&raw.pool);
-        let pools = [
-            ("preserve", Pool::Preserve),
-            ("elide", Pool::Elide),
-            ("off", Pool::Off),
-        ];
-        let pool = self.word(raw.pool.take(), &pools);
-        self.later_if(place, "pool", matches!(pool, Some(Pool::Preserve | Pool::Elide)));
-        set(&mut into.pool, pool);
-        let place = span(&raw.pool_contents);
+        set(&mut into.pool, self.word(raw.pool.take(), &Pool::WORDS));
         let contents = [
             ("keep", PoolContents::Keep),
             ("zero", PoolContents::Zero),
             ("poison", PoolContents::Poison),
         ];
-        let contents = self.word(raw.pool_contents.take(), &contents);
-        self.later_if(place, "pool_contents", contents.is_some());
-        set(&mut into.pool_contents, contents);
+        set(
+            &mut into.pool_contents,
+            self.word(raw.pool_contents.take(), &contents),
+        );
         let place = span(&raw.idle_after);
         let idle_after = self.duration(raw.idle_after.take());
         self.later_if(place, "idle_after", idle_after.is_some());

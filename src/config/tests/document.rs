@@ -149,7 +149,6 @@ fn what_the_page_says_of_the_force_of_a_key_is_so() {
         ("node", "context = \"outside\""),
         ("node", "drift = \"freeze\""),
         ("defaults", "on_full = [\"trim\", \"oom\"]"),
-        ("defaults", "pool = \"elide\""),
         ("devices.0", "mode = \"mps\""),
     ] {
         let config = read(&format!("[{stanza}]\n{line}\n")).unwrap();

@@ -56,8 +56,19 @@ pub struct State {
     pub maps_later: i32,
     pub no_twins: bool,
     tiles: BTreeMap<Place, u64>,
-    contexts: BTreeSet<usize>,
+    pub contexts: BTreeSet<usize>,
     primary: u32,
+    /// Work that was submitted and is not complete: its number, context and operand.
+    work: Vec<(u64, usize, u64)>,
+    submitted: u64,
+    /// Events: their context, and the work each was recorded behind.
+    events: BTreeMap<usize, (usize, u64)>,
+    /// Streams that capture, and their contexts.
+    pub captures: BTreeMap<usize, usize>,
+    /// Captures that somebody else's call spoilt.
+    pub spoilt: u32,
+    /// What a block was filled with last.
+    pub filled: BTreeMap<u64, u8>,
     pub current: usize,
     next: u64,
     /// Pools grow in steps of this.
@@ -66,6 +77,8 @@ pub struct State {
     pub pitch: u64,
     /// The next call of this name fails with this code.
     pub fault: Option<(&'static str, u32)>,
+    /// The so-manieth call from now fails with this code.
+    pub fail_call: Option<(u32, u32)>,
     /// What happens in other threads before the next call of a name does its work, and after, while it has not returned.
     pub before: BTreeMap<&'static str, Meanwhile>,
     pub after: BTreeMap<&'static str, Meanwhile>,
@@ -80,6 +93,8 @@ pub const PRIMARY: usize = 0xc0;
 pub const DEFAULT_POOL: usize = 0xd0;
 
 thread_local! {
+    /// Contexts this thread made current for a while.
+    static PUSHED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static WORLD: RefCell<Option<Arc<Mutex<State>>>> = const { RefCell::new(None) };
 }
 
@@ -92,6 +107,7 @@ pub fn driver() -> Driver {
 
 /// Lets the functions of the driver work on `state` when this thread calls them.
 pub fn enter(state: &Arc<Mutex<State>>) {
+    PUSHED.with_borrow_mut(Vec::clear);
     WORLD.set(Some(state.clone()));
 }
 
@@ -175,6 +191,52 @@ impl State {
         self.peak = self.peak.max(self.physical());
     }
 
+    /// Work on a block begins, in a context.
+    pub fn submit(&mut self, context: usize, pointer: u64) {
+        self.submitted += 1;
+        self.work.push((self.submitted, context, pointer));
+    }
+
+    /// One piece of work completes: contexts are served in any order, each in its own.
+    pub fn complete(&mut self, which: usize) {
+        let Some((_, context, _)) = (!self.work.is_empty()).then(|| self.work[which % self.work.len()])
+        else {
+            return;
+        };
+        let first = self.work.iter().position(|(_, of, _)| *of == context);
+        first.map(|first| self.work.remove(first));
+    }
+
+    /// Whether the driver has this block.
+    pub fn is_there(&self, pointer: u64) -> bool {
+        self.blocks.contains_key(&pointer)
+    }
+
+    pub fn pending(&self) -> usize {
+        self.work.len()
+    }
+
+    pub fn is_in_flight(&self, pointer: u64) -> bool {
+        self.work.iter().any(|(_, _, of)| *of == pointer)
+    }
+
+    fn complete_all_of(&mut self, context: usize, until: u64) {
+        self.work
+            .retain(|(number, of, _)| *of != context || *number > until);
+    }
+
+    fn is_complete(&self, context: usize, until: u64) -> bool {
+        !self
+            .work
+            .iter()
+            .any(|(number, of, _)| *of == context && *number <= until)
+    }
+
+    /// The context that calls of this thread mean.
+    fn current(&self) -> usize {
+        PUSHED.with_borrow(|pushed| pushed.last().copied().unwrap_or(self.current))
+    }
+
     /// Forgets a large block, whose address is handed out next.
     pub fn reuse(&mut self, at: u64) {
         assert!(self.blocks.remove(&at).is_some());
@@ -188,7 +250,7 @@ impl State {
     }
 
     fn plain(&mut self, bytes: u64) -> u64 {
-        let context = self.current;
+        let context = self.current();
         let block = Block::Plain { context, bytes };
         if bytes >= 1 << 20 {
             let at = self.fresh(bytes);
@@ -286,6 +348,9 @@ impl State {
     }
 
     fn end_context(&mut self, context: usize) {
+        self.complete_all_of(context, u64::MAX);
+        self.events.retain(|_, (of, _)| *of != context);
+        self.captures.retain(|_, of| *of != context);
         let owned =
             |_: &u64, block: &mut Block| matches!(block, Block::Plain { context: of, .. } if *of == context);
         let owned: Vec<_> = self.blocks.extract_if(.., owned).collect();
