@@ -265,7 +265,7 @@ fn daemon_restart_harmless(stage: &mut Stage) -> Result<Measured, Failure> {
 fn pool_speedup(stage: &mut Stage) -> Result<Measured, Failure> {
     let seconds = stage.seconds.to_string();
     let work = [
-        ["--churn", "384MiB", "--kernel", "200us"],
+        ["--churn", "64MiB", "--kernel", "200us"],
         ["--every", "5ms", "--burst", "2"],
         ["--seconds", &seconds, "--memory", "64MiB"],
     ]
