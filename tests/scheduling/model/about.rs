@@ -40,11 +40,11 @@ impl Node {
             .unwrap_or(0)
     }
 
-    /// Somebody of another priority is on its device, whose gate does not stand open.
+    /// Somebody of another priority is on its device.
     pub fn mixed(&self, client: usize) -> bool {
         let priority = |client: &usize| self.tenants[self.clients[*client].account].rule.priority;
         let mut others = self.client_of[self.clients[client].device].iter();
-        others.any(|other| priority(other) != priority(&client) && !self.clients[*other].high)
+        others.any(|other| priority(other) != priority(&client))
     }
 
     /// Its kernels are longer than one of high priority on the device bears, so that it is let in for its share alone.

@@ -95,15 +95,7 @@ impl Truth {
         let ahead = (now_a - pair.from.0) as f64 / share(a) - (now_b - pair.from.1) as f64 / share(b);
         pair.least = pair.least.min(ahead);
         pair.most = pair.most.max(ahead);
-        let high = node.client_of[node.clients[a].device]
-            .iter()
-            .any(|other| node.clients[*other].high);
-        // Beside one of high priority they are served by virtual time and by what they miss.
-        let lease = if high {
-            node.settings.background_lease_ns + node.settings.slack_ns
-        } else {
-            node.settings.lease_ns
-        };
+        let lease = node.settings.lease_ns;
         let part = |index: usize| {
             (lease as f64 + 1.2 * node.clients[index].program.longest_ns() as f64) / share(index)
         };
