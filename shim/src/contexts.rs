@@ -336,5 +336,6 @@ impl Books {
         }
         self.give_back_context(Some((account, charge)));
         self.give_back_context(Some((account, met)));
+        self.graphs_may_have_ended(call, device);
     }
 }

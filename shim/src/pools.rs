@@ -294,7 +294,6 @@ impl Books {
             {
                 pool.shrinks = matches!(source, Source::Handle(_))
                     && used.is_none_or(|used| now > used && now > pool.threshold);
-                pool.bound.told(now, turn);
                 let account = self.account(account);
                 if now < pool.charge {
                     let fell = pool.charge - now;
@@ -303,6 +302,12 @@ impl Books {
                 } else if let Ok(grown) = account.try_reserve(now - pool.charge, source.class()) {
                     pool.charge += grown.keep();
                 }
+                let again = pool.again;
+                pools.graphs_at_rest(id, now, turn);
+                if again {
+                    continue;
+                }
+                return;
             }
             if !pool.again {
                 return;
@@ -352,7 +357,8 @@ impl Books {
         }
     }
 
-    /// Has the driver take back what lies idle beyond `keep` bytes. Trimming needs no context and moves nothing that is in use.
+    /// Has the driver take back what lies idle beyond `keep` bytes, of graphs all that does. Trimming needs no context and moves
+    /// nothing that is in use.
     fn trim_source(&self, call: &Call<'_>, id: PoolId, source: Source, keep: u64) -> bool {
         let trimmed = match source {
             // SAFETY: a live pool of the driver's.
@@ -360,15 +366,7 @@ impl Books {
                 call.driver
                     .cuMemPoolTrimTo(StreamApi::Legacy, pool as CUmemoryPool, keep as usize)
             }),
-            Source::Graphs(device) => {
-                self.new_epoch(id, false);
-                // SAFETY: a device the driver told of.
-                let trimmed = relaxed(call.driver, || unsafe {
-                    call.driver.cuDeviceGraphMemTrim(StreamApi::Legacy, device)
-                });
-                self.new_epoch(id, trimmed.is_ok());
-                trimmed
-            }
+            Source::Graphs(device) => self.trim_device(call, id, device, None),
         };
         trimmed.is_ok()
     }

@@ -78,10 +78,12 @@ pub unsafe fn instantiate_with_params(
         // SAFETY: the driver just wrote it; the program is told that it got none.
         let _ = unsafe { driver.cuGraphExecDestroy(StreamApi::Legacy, exec.replace(null_mut())) };
     });
-    books.forget_graph(place);
-    made?;
+    if let Err(refused) = made {
+        books.forget_graph(place);
+        return Err(refused);
+    }
     // SAFETY: the driver just wrote it.
-    books.enter_graph(unsafe { *exec } as usize, &needs);
+    books.name_graph(place, unsafe { *exec } as usize);
     Ok(())
 }
 
@@ -177,16 +179,14 @@ pub unsafe fn destroy(call: &Call<'_>, exec: CUgraphExec) -> Verdict {
         books.put_graph_back(exec as usize, taken);
         return Err(error.into());
     }
+    books.ended_graph(&taken);
     Ok(())
 }
 
 pub unsafe fn trim(call: &Call<'_>, device: CUdevice) -> Verdict {
     let books = call.books_if_attached()?;
     let pool = books.graph_pool(device).ok_or(Otherwise::Forward)?;
-    books.new_epoch(pool, false);
-    let trimmed = call.pass();
-    books.new_epoch(pool, trimmed.is_ok());
-    trimmed?;
+    books.trim_graphs(call, pool, None, || call.pass())?;
     books.refresh_pool(call, pool);
     Ok(())
 }

@@ -3,19 +3,23 @@
 //!
 //! How much a launch can add is bounded by what all graphs launched since the last trimming need together: the driver may let
 //! graphs share memory, and stop doing so at any launch. So before each launch that sum, as far as the pool is not charged that
-//! much already, is reserved. Trimming begins a new epoch, in which every graph counts anew when it is launched.
+//! much already, is reserved. Trimming that takes something begins a new epoch, in which every graph counts anew when it is
+//! launched.
 //!
 //! Next: `hooks/graph.rs`, the calls.
 
 use std::collections::BTreeMap;
 
 use driver::abi::CUdevice;
+use driver::{CuResult, CudaError, StreamApi};
 use ledger::slot::Class;
 
-use super::{Begun, Source};
+use super::{Begun, Pools, Source};
 use crate::books::Books;
+use crate::charge::Reservation;
 use crate::guard::{Call, Otherwise};
 use crate::live::{AccountIndex, PoolId};
+use crate::relaxed::relaxed;
 
 /// What an executable graph allocates on one device.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +29,10 @@ struct Need {
     bytes: u64,
     /// The epoch in which it was last launched; 0: never.
     epoch: u64,
+    /// What it added to the bound in that epoch.
+    cost: u64,
+    /// What the pool was charged before its last launch or upload.
+    before: u64,
 }
 
 /// The executable graphs with memory, and the pool of each device.
@@ -47,29 +55,41 @@ impl Graphs {
 pub struct Needs(Vec<Need>);
 
 /// What bounds a pool for graphs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// Rises when the pool is trimmed.
+    /// Another one after each trimming that took something.
     epoch: u64,
+    /// The highest there was.
+    latest: u64,
     /// No less than what the driver can have reserved: what was left at the last trimming, and the needs of all graphs
     /// launched since.
     demand: u64,
-    /// The pool's turn when it was last trimmed, until the driver was asked what that left.
-    trimmed: Option<u64>,
+    /// Times it was lowered because graphs ended.
+    lowered: u64,
+    /// The last trimming, until the driver was asked what that left.
+    trimmed: Option<Trimmed>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trimmed {
+    /// The pool's turn after it.
+    turn: u64,
+    /// The epoch before it, which goes on if this much is left; `None`: somebody was launched meanwhile.
+    before: Option<(u64, u64)>,
 }
 
 impl Bound {
     pub const FIRST: Bound = Bound {
         epoch: 1,
+        latest: 1,
         demand: 0,
+        lowered: 0,
         trimmed: None,
     };
 
-    /// The driver has `now` bytes reserved, and nothing is under way. Nobody was launched since the trimming: that is the bound.
-    pub fn told(&mut self, now: u64, turn: u64) {
-        if self.trimmed.take() == Some(turn) {
-            self.demand = now;
-        }
+    fn begin_epoch(&mut self) {
+        self.latest += 1;
+        self.epoch = self.latest;
     }
 }
 
@@ -82,6 +102,8 @@ pub struct Launching<'a> {
     epoch: u64,
     /// What it added to the bound: 0 for a graph that was launched in this epoch.
     added: u64,
+    /// How often the bound had been lowered.
+    lowered: u64,
     /// Less was reserved than is foreseen.
     is_short: bool,
 }
@@ -101,9 +123,99 @@ impl Launching<'_> {
 /// What a launch would add to the bound, and by how much the pool may grow: as foreseen, and as needed at least.
 struct Wanted {
     need: Need,
-    epoch: u64,
     added: [u64; 2],
     growth: [u64; 2],
+}
+
+impl Pools {
+    fn wanted(&self, exec: usize, at: usize) -> Option<Wanted> {
+        let need = *self.graphs.needs.get(&exec)?.get(at)?;
+        let pool = self.pools.get(&need.pool)?;
+        let covered = pool.charge.saturating_add(pool.reserved);
+        let steps = &self.graph_steps;
+        let added = if need.epoch == pool.bound.epoch {
+            [0; 2]
+        } else {
+            [steps.foreseen(need.bytes), steps.page_wise(need.bytes)]
+        };
+        let demand = pool.bound.demand;
+        Some(Wanted {
+            need,
+            added,
+            growth: added.map(|added| demand.saturating_add(added).saturating_sub(covered)),
+        })
+    }
+
+    fn begin_launch<'a>(
+        &mut self,
+        exec: usize,
+        at: usize,
+        added: u64,
+        is_short: bool,
+        reservation: Reservation<'a>,
+    ) -> Option<Launching<'a>> {
+        let need = self.graphs.needs.get_mut(&exec)?.get_mut(at)?;
+        let pool = self.pools.get_mut(&need.pool)?;
+        need.before = pool.charge;
+        pool.bound.demand = pool.bound.demand.saturating_add(added);
+        Some(Launching {
+            begun: pool.begin(need.pool, need.account, need.bytes, reservation),
+            at,
+            epoch: pool.bound.epoch,
+            added,
+            lowered: pool.bound.lowered,
+            is_short,
+        })
+    }
+
+    /// The driver has `now` bytes reserved, and nothing is under way since the turn `turn`.
+    pub(super) fn graphs_at_rest(&mut self, id: PoolId, now: u64, turn: u64) {
+        let Some(pool) = self.pools.get_mut(&id) else {
+            return;
+        };
+        let bound = &mut pool.bound;
+        if let Some(trimmed) = bound.trimmed.take()
+            && trimmed.turn == turn
+        {
+            match trimmed.before {
+                // Nothing was taken: every graph has what it had.
+                Some((epoch, left)) if now >= left => bound.epoch = epoch,
+                // Nobody was launched since: that is the bound.
+                _ => bound.demand = now,
+            }
+        }
+        self.forget_ended(id, now);
+    }
+
+    /// Of a pool at rest that holds `now` bytes: those can be in use, and each graph that is still there can need its own beside
+    /// them. What ended graphs needed counts no longer.
+    fn forget_ended(&mut self, id: PoolId, now: u64) {
+        let Some(pool) = self.pools.get_mut(&id) else {
+            return;
+        };
+        let bound = &mut pool.bound;
+        if bound.demand <= now {
+            return;
+        }
+        let counted = self.graphs.needs.values().flatten();
+        let counted = counted.filter(|need| need.pool == id && need.epoch == bound.epoch);
+        let most = counted.fold(now, |sum, need| sum.saturating_add(need.cost));
+        if most < bound.demand {
+            bound.demand = most;
+            bound.lowered += 1;
+        }
+    }
+
+    /// Graphs with these needs are gone.
+    fn leave_graphs(&mut self, needs: &[Need]) {
+        for need in needs {
+            if let Some(pool) = self.pools.get(&need.pool)
+                && pool.calls == 0
+            {
+                self.forget_ended(need.pool, pool.charge);
+            }
+        }
+    }
 }
 
 impl Books {
@@ -125,6 +237,8 @@ impl Books {
                 account,
                 bytes,
                 epoch: 0,
+                cost: 0,
+                before: 0,
             });
         }
         pools.graphs.needs.insert(exec, entered);
@@ -132,7 +246,17 @@ impl Books {
 
     /// Forgets one that the driver destroyed; its memory stays where it is.
     pub fn forget_graph(&self, exec: usize) {
-        self.pools.lock().graphs.needs.remove(&exec);
+        if let Some(needs) = self.take_graph(exec) {
+            self.ended_graph(&needs);
+        }
+    }
+
+    /// The driver told the handle of a graph that was entered under another number.
+    pub fn name_graph(&self, number: usize, exec: usize) {
+        let mut pools = self.pools.lock();
+        if let Some(needs) = pools.graphs.needs.remove(&number) {
+            pools.graphs.needs.insert(exec, needs);
+        }
     }
 
     /// Takes one out of the books before the driver is asked to destroy it.
@@ -140,8 +264,16 @@ impl Books {
         self.pools.lock().graphs.needs.remove(&exec).map(Needs)
     }
 
-    /// The driver did not.
-    pub fn put_graph_back(&self, exec: usize, needs: Needs) {
+    /// The driver did.
+    pub fn ended_graph(&self, needs: &Needs) {
+        self.pools.lock().leave_graphs(&needs.0);
+    }
+
+    /// The driver did not. What it needs may have been left out of the bound meanwhile.
+    pub fn put_graph_back(&self, exec: usize, mut needs: Needs) {
+        for need in &mut needs.0 {
+            need.epoch = 0;
+        }
         self.pools.lock().graphs.needs.entry(exec).or_insert(needs.0);
     }
 
@@ -182,53 +314,40 @@ impl Books {
         exec: usize,
         at: usize,
     ) -> Result<Option<Launching<'a>>, Otherwise> {
-        loop {
-            let Some(wanted) = self.wanted(exec, at) else {
+        for last in [false, true] {
+            let Some(wanted) = self.pools.lock().wanted(exec, at) else {
                 return Ok(None);
             };
-            let need = wanted.need;
-            call.asks(need.bytes);
-            let reservation = self.reserve_or(call, need.account, wanted.growth, Class::Graph)?;
+            let account = wanted.need.account;
+            call.asks(wanted.need.bytes);
+            let reservation = self.reserve_or(call, account, wanted.growth, Class::Graph)?;
             let mut pools = self.pools.lock();
-            let Some(pool) = pools.pools.get_mut(&need.pool) else {
+            // Making room may have trimmed this very pool, or another call of it ended: what counts is what is wanted now.
+            let Some(wanted) = pools.wanted(exec, at) else {
                 return Ok(None);
             };
-            if pool.bound.epoch != wanted.epoch {
-                // Making room trimmed this very pool: the graph's own memory is gone, and counts again.
-                continue;
-            }
-            let is_short = reservation.bytes() < wanted.growth[0];
+            let [foreseen, least] = wanted.growth;
+            let reservation = if reservation.bytes() >= least {
+                reservation
+            } else {
+                drop(reservation);
+                let account = self.account(account);
+                let again = account.try_reserve(foreseen, Class::Graph);
+                match again.or_else(|_| account.try_reserve(least, Class::Graph)) {
+                    Ok(reservation) => reservation,
+                    Err(refusal) if last => {
+                        drop(pools);
+                        account.post_refusal(call.row, [call.asked(least), least], refusal);
+                        break;
+                    }
+                    Err(_) => continue,
+                }
+            };
+            let is_short = reservation.bytes() < foreseen;
             let added = wanted.added[usize::from(is_short)];
-            pool.bound.demand = pool.bound.demand.saturating_add(added);
-            let begun = pool.begin(need.pool, need.account, need.bytes, reservation);
-            return Ok(Some(Launching {
-                begun,
-                at,
-                epoch: wanted.epoch,
-                added,
-                is_short,
-            }));
+            return Ok(pools.begin_launch(exec, at, added, is_short, reservation));
         }
-    }
-
-    fn wanted(&self, exec: usize, at: usize) -> Option<Wanted> {
-        let pools = self.pools.lock();
-        let need = *pools.graphs.needs.get(&exec)?.get(at)?;
-        let pool = pools.pools.get(&need.pool)?;
-        let covered = pool.charge.saturating_add(pool.reserved);
-        let steps = &pools.graph_steps;
-        let added = if need.epoch == pool.bound.epoch {
-            [0; 2]
-        } else {
-            [steps.foreseen(need.bytes), steps.page_wise(need.bytes)]
-        };
-        let bound = pool.bound;
-        Some(Wanted {
-            need,
-            epoch: bound.epoch,
-            added,
-            growth: added.map(|added| bound.demand.saturating_add(added).saturating_sub(covered)),
-        })
+        Err(Otherwise::Fail(CudaError::OUT_OF_MEMORY))
     }
 
     /// After the launch or upload: what is charged becomes what the driver has reserved. A launch that failed may have taken
@@ -249,7 +368,12 @@ impl Books {
             if launched && grown.alone && one.added != 0 {
                 pools.graph_steps.learn(bytes, grown.bytes);
             }
-            let cost = pools.graph_steps.foreseen(bytes).max(grown.bytes);
+            let alone = grown.known && grown.alone;
+            let cost = if alone {
+                pools.graph_steps.foreseen(bytes).max(grown.bytes)
+            } else {
+                one.added
+            };
             let Some(pool) = pools.pools.get_mut(&id) else {
                 continue;
             };
@@ -259,15 +383,25 @@ impl Books {
             if pool.bound.epoch != one.epoch {
                 continue;
             }
+            // Lowered meanwhile, the bound may be without it already.
+            let counted = if pool.bound.lowered == one.lowered {
+                one.added
+            } else {
+                0
+            };
             if !launched && grown.known && grown.bytes == 0 {
-                pool.bound.demand = pool.bound.demand.saturating_sub(one.added);
+                pool.bound.demand = pool.bound.demand.saturating_sub(counted);
             }
-            if launched && one.added != 0 && grown.known && grown.alone {
-                pool.bound.demand = pool.bound.demand.saturating_sub(one.added).saturating_add(cost);
+            if launched && one.added != 0 {
+                pool.bound.demand = pool.bound.demand.saturating_sub(counted).saturating_add(cost);
             }
             let needs = pools.graphs.needs.get_mut(&exec);
-            if let Some(need) = needs.and_then(|needs| needs.get_mut(one.at)).filter(|_| launched) {
+            let need = needs.and_then(|needs| needs.get_mut(one.at)).filter(|_| launched);
+            if let Some(need) = need {
                 need.epoch = one.epoch;
+                if one.added != 0 {
+                    need.cost = cost;
+                }
             }
         }
         fits
@@ -275,26 +409,95 @@ impl Books {
 
     /// The driver added more than fits, and nothing runs yet that needs it: it takes everything back that no graph uses.
     pub fn undo_upload(&self, call: &Call<'_>, exec: usize) {
-        let pools: Vec<PoolId> = {
-            let pools = self.pools.lock();
-            let needs = pools.graphs.needs.get(&exec);
-            needs.into_iter().flatten().map(|need| need.pool).collect()
+        let undone: Vec<(PoolId, CUdevice, u64)> = {
+            let mut pools = self.pools.lock();
+            let Pools { pools, graphs, .. } = &mut *pools;
+            let mut undone = Vec::new();
+            for need in graphs.needs.get_mut(&exec).into_iter().flatten() {
+                let Some(pool) = pools.get_mut(&need.pool) else {
+                    continue;
+                };
+                if need.epoch == pool.bound.epoch {
+                    let covered = pool.charge.saturating_add(pool.reserved);
+                    let without = pool.bound.demand.saturating_sub(need.cost);
+                    pool.bound.demand = without.max(covered.min(pool.bound.demand));
+                    need.epoch = 0;
+                }
+                if let Source::Graphs(device) = pool.source {
+                    undone.push((need.pool, device, need.before));
+                }
+            }
+            undone
         };
-        for id in pools {
-            let source = self.pools.lock().pools.get(&id).map(|pool| pool.source);
-            if let Some(source) = source
-                && self.trim_source(call, id, source, 0)
-            {
+        for (id, device, before) in undone {
+            if self.trim_device(call, id, device, Some(before)).is_ok() {
                 self.refresh_pool(call, id);
             }
         }
     }
 
-    /// Before and after a pool for graphs is trimmed, by whomever: every graph counts anew.
-    pub fn new_epoch(&self, id: PoolId, trimmed: bool) {
+    /// Has the driver take back what no graph uses of the pool for a device's graphs.
+    pub(super) fn trim_device(
+        &self,
+        call: &Call<'_>,
+        id: PoolId,
+        device: CUdevice,
+        enough: Option<u64>,
+    ) -> CuResult {
+        self.trim_graphs(call, id, enough, || {
+            // SAFETY: a device the driver told of.
+            relaxed(call.driver, || unsafe {
+                call.driver.cuDeviceGraphMemTrim(StreamApi::Legacy, device)
+            })
+        })
+    }
+
+    /// Has a pool for graphs trimmed, by whomever. From before it every graph counts anew, unless it leaves as much as there was,
+    /// or `enough`.
+    ///
+    /// # Errors
+    /// Those of `trim`.
+    pub fn trim_graphs(
+        &self,
+        call: &Call<'_>,
+        id: PoolId,
+        enough: Option<u64>,
+        trim: impl FnOnce() -> CuResult,
+    ) -> CuResult {
+        let begun = self.pools.lock().pools.get_mut(&id).map(|pool| {
+            let before = (pool.source, pool.turn, pool.bound.epoch);
+            pool.bound.begin_epoch();
+            pool.bound.trimmed = None;
+            before
+        });
+        let Some((source, turn, epoch)) = begun else {
+            return trim();
+        };
+        let left = enough.or_else(|| source.reserved(call.driver));
+        let result = trim();
         if let Some(pool) = self.pools.lock().pools.get_mut(&id) {
-            pool.bound.epoch += 1;
-            pool.bound.trimmed = trimmed.then_some(pool.turn);
+            pool.bound.begin_epoch();
+            let undisturbed = pool.turn == turn;
+            pool.bound.trimmed = result.is_ok().then_some(Trimmed {
+                turn: pool.turn,
+                before: left.filter(|_| undisturbed).map(|left| (epoch, left)),
+            });
         }
+        result
+    }
+
+    /// The device's primary context ended, and perhaps what graphs held there.
+    pub fn graphs_may_have_ended(&self, call: &Call<'_>, device: CUdevice) {
+        let Some(id) = self.graph_pool(device) else {
+            return;
+        };
+        if let Some(pool) = self.pools.lock().pools.get_mut(&id) {
+            pool.bound.begin_epoch();
+            pool.bound.trimmed = Some(Trimmed {
+                turn: pool.turn,
+                before: None,
+            });
+        }
+        self.refresh_pool(call, id);
     }
 }

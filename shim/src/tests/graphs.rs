@@ -8,7 +8,7 @@ use ledger::slot::Class;
 
 use super::world::CONTEXT;
 use super::*;
-use crate::hooks::{array, graph};
+use crate::hooks::{array, context, graph};
 
 fn make(stage: &Stage, sizes: &[u64]) -> Result<CUgraphExec, CudaError> {
     let made = stage.state.lock().unwrap().graph(sizes);
@@ -299,4 +299,113 @@ fn calls_of_our_own_are_made_where_no_capture_minds() {
     alloc(&stage, 50 * MIB).unwrap();
     let made = stage.state.lock().unwrap().graphs.unsafe_calls.clone();
     assert_eq!(made, ["cuArray3DCreate_v2"], "the program's own call alone");
+}
+
+/// The driver grows by 8 MiB at a time, and one such step does not fit beside a graph that runs.
+#[test]
+fn a_launch_that_fits_only_by_what_it_needs_ends_though_trimming_takes_nothing() {
+    let stage = Stage::new(64 * MIB, CONTEXT);
+    stage.state.lock().unwrap().growth = 8 * MIB;
+    know_steps(&stage);
+    let (first, second) = (
+        make(&stage, &[8 * MIB]).unwrap(),
+        make(&stage, &[2 * MIB]).unwrap(),
+    );
+    launch(&stage, first, 1).unwrap();
+    stage.state.lock().unwrap().graphs.running.insert(1);
+    let room = 64 * MIB - stage.used();
+    let block = alloc(&stage, room - 4 * MIB).unwrap();
+    assert_eq!(launch(&stage, second, 0), Err(CudaError::OUT_OF_MEMORY));
+    stage.assert_exact();
+    launch(&stage, first, 1).expect("it has what it needs");
+    stage.assert_exact();
+    free(&stage, block).unwrap();
+    launch(&stage, second, 0).unwrap();
+    stage.assert_exact();
+}
+
+#[test]
+fn a_graph_that_runs_is_launched_again_after_trimming_took_nothing() {
+    let stage = Stage::new(64 * MIB, CONTEXT);
+    know_steps(&stage);
+    let exec = make(&stage, &[30 * MIB]).unwrap();
+    launch(&stage, exec, 1).unwrap();
+    stage.state.lock().unwrap().graphs.running.insert(1);
+    let room = 64 * MIB - stage.used();
+    let block = alloc(&stage, room - 2 * MIB).unwrap();
+    assert_eq!(alloc(&stage, 8 * MIB), Err(CudaError::OUT_OF_MEMORY));
+    trim(&stage).unwrap();
+    launch(&stage, exec, 1).unwrap();
+    stage.assert_exact();
+    free(&stage, block).unwrap();
+    stage.state.lock().unwrap().graphs.running.clear();
+    trim(&stage).unwrap();
+    assert_eq!(stage.used(), CONTEXT);
+    launch(&stage, exec, 1).unwrap();
+    stage.assert_exact();
+}
+
+/// Trimming would be the only way to be rid of what ended graphs needed, and it takes the memory of those that are still there.
+#[test]
+fn what_ended_graphs_needed_is_not_reserved_again() {
+    for shares in [false, true] {
+        let stage = Stage::new(64 * MIB, CONTEXT);
+        know_steps(&stage);
+        let trimmed = stage.calls("cuDeviceGraphMemTrim");
+        stage.state.lock().unwrap().graphs.shares = shares;
+        for _ in 0..50 {
+            let exec = make(&stage, &[20 * MIB]).unwrap();
+            launch(&stage, exec, 0).unwrap();
+            destroy(&stage, exec).unwrap();
+        }
+        assert_eq!(stage.calls("cuDeviceGraphMemTrim"), trimmed);
+        stage.assert_exact();
+    }
+}
+
+/// It lets go of nothing, as it still runs: another graph needs memory of its own beside it.
+#[test]
+fn what_an_ended_graph_shared_counts_until_it_has_run() {
+    let stage = Stage::new(64 * MIB, CONTEXT);
+    know_steps(&stage);
+    stage.state.lock().unwrap().graphs.shares = true;
+    let [stays, ends] = [0; 2].map(|_| make(&stage, &[20 * MIB]).unwrap());
+    launch(&stage, stays, 1).unwrap();
+    launch(&stage, ends, 1).unwrap();
+    stage.state.lock().unwrap().graphs.running.insert(1);
+    destroy(&stage, ends).unwrap();
+    let room = 64 * MIB - stage.used();
+    alloc(&stage, room - 2 * MIB).unwrap();
+    assert_eq!(launch(&stage, stays, 2), Err(CudaError::OUT_OF_MEMORY));
+    assert!(stage.state.lock().unwrap().peak <= 64 * MIB);
+}
+
+#[test]
+fn memory_of_graphs_goes_with_the_primary_context() {
+    let stage = Stage::new(64 * MIB, CONTEXT);
+    let exec = make(&stage, &[20 * MIB]).unwrap();
+    launch(&stage, exec, 0).unwrap();
+    call!(stage, cuDevicePrimaryCtxReset_v2 => context::reset, 0).unwrap();
+    assert_eq!((stage.used(), stage.physical()), (0, 0));
+    let mut own = null_mut();
+    call!(stage, cuDevicePrimaryCtxRetain => context::retain, &raw mut own, 0).unwrap();
+    let exec = make(&stage, &[20 * MIB]).unwrap();
+    launch(&stage, exec, 0).unwrap();
+    stage.assert_exact();
+}
+
+#[test]
+fn a_graph_uploaded_at_its_making_has_its_memory_at_the_first_launch() {
+    let stage = Stage::new(64 * MIB, CONTEXT);
+    know_steps(&stage);
+    let made = stage.state.lock().unwrap().graph(&[30 * MIB]);
+    let mut exec = null_mut();
+    let mut parameters: CUDA_GRAPH_INSTANTIATE_PARAMS = zeroed();
+    parameters.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+    call!(stage, cuGraphInstantiateWithParams => graph::instantiate_with_params, &raw mut exec, made, &raw mut parameters)
+        .unwrap();
+    let trimmed = stage.calls("cuDeviceGraphMemTrim");
+    launch(&stage, exec, 0).unwrap();
+    assert_eq!(stage.calls("cuDeviceGraphMemTrim"), trimmed);
+    stage.assert_exact();
 }

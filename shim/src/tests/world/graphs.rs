@@ -2,7 +2,7 @@
 //! share memory or do not, as a test likes; a graph launched on another stream than before no longer shares with the first.
 
 use core::ffi::c_void;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use driver::abi::*;
 use driver::{CuResult, CudaError, Driver};
@@ -19,6 +19,8 @@ pub struct Graphs {
     execs: BTreeMap<u64, (u64, Option<usize>)>,
     pub reserved: u64,
     pub shares: bool,
+    /// Streams on which graphs run: what those have is not trimmed, and outlives the graph.
+    pub running: BTreeSet<usize>,
     /// Every stream is capturing.
     pub captures: bool,
     /// The capture mode of the one thread there is.
@@ -43,6 +45,21 @@ impl Graphs {
             };
         }
         sums.values().sum()
+    }
+
+    /// What graphs had goes back, but for those that run.
+    pub fn trim(&mut self) {
+        for exec in self.execs.values_mut() {
+            exec.1 = exec.1.filter(|stream| self.running.contains(stream));
+        }
+        self.reserved = self.reserved.min(self.wanted());
+    }
+
+    /// Their device's primary context ends.
+    pub fn end_all(&mut self) {
+        self.execs.clear();
+        self.running.clear();
+        self.reserved = 0;
     }
 
     /// Notes a call that a capture may forbid.
@@ -141,12 +158,16 @@ functions! {
         if state.graphs.captures { Err(CudaError::INVALID_VALUE) } else { state.place(exec, stream) }
     }
     fn cuGraphExecDestroy(state, exec: CUgraphExec) {
-        state.graphs.execs.remove(&(exec as u64)).map(drop).ok_or(CudaError::INVALID_VALUE)
+        let gone = state.graphs.execs.remove(&(exec as u64)).ok_or(CudaError::INVALID_VALUE)?;
+        if gone.1.is_some_and(|stream| state.graphs.running.contains(&stream)) {
+            let handle = state.fresh(0);
+            state.graphs.execs.insert(handle, gone);
+        }
+        Ok(())
     }
     fn cuDeviceGraphMemTrim(state, _device: CUdevice) {
         state.graphs.note_unsafe("cuDeviceGraphMemTrim");
-        for exec in state.graphs.execs.values_mut() { exec.1 = None; }
-        state.graphs.reserved = 0;
+        state.graphs.trim();
         Ok(())
     }
     fn cuDeviceGetGraphMemAttribute(state, _device: CUdevice, attribute: CUgraphMem_attribute, value: *mut c_void) {

@@ -351,6 +351,9 @@ impl State {
         self.complete_all_of(context, u64::MAX);
         self.events.retain(|_, (of, _)| *of != context);
         self.captures.retain(|_, of| *of != context);
+        if context == PRIMARY {
+            self.graphs.end_all();
+        }
         let owned =
             |_: &u64, block: &mut Block| matches!(block, Block::Plain { context: of, .. } if *of == context);
         let owned: Vec<_> = self.blocks.extract_if(.., owned).collect();
