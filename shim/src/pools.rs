@@ -10,6 +10,7 @@
 //!
 //! Next: `pools/source.rs`, `pools/graphs.rs`, the pool that graphs allocate from, and `hooks/pool.rs`, the calls.
 
+mod bound;
 mod graphs;
 mod source;
 
@@ -26,8 +27,9 @@ use crate::guard::{Call, Otherwise};
 use crate::live::{AccountIndex, PoolId};
 use crate::relaxed::relaxed;
 use crate::steps::Steps;
+use bound::Bound;
+use graphs::Graphs;
 pub use graphs::Launching;
-use graphs::{Bound, Graphs};
 use source::Source;
 
 /// An attribute of a pool, as cuda.h numbers it.
