@@ -10,6 +10,7 @@
 //! Next: `charge.rs`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use ledger::slot::Class;
 
@@ -155,9 +156,23 @@ impl Live {
         self.pointers.remove(&pointer)
     }
 
-    /// Enters again what was taken, because the driver did not free it.
-    pub fn put_back(&mut self, pointer: u64, allocation: Allocation) {
-        self.pointers.entry(pointer).or_insert(allocation);
+    /// Enters again what was taken, because the driver did not free it; false where something else is there already.
+    pub fn put_back(&mut self, pointer: u64, allocation: Allocation) -> bool {
+        match self.pointers.entry(pointer) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(allocation);
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    /// Takes a pointer out where it is the one that was entered at the instant `serial`.
+    pub fn take_made_at(&mut self, pointer: u64, serial: u64) -> Option<Allocation> {
+        match self.pointers.get(&pointer) {
+            Some(allocation) if allocation.serial == serial => self.pointers.remove(&pointer),
+            _ => None,
+        }
     }
 
     /// Somebody else may know the block in which `address` lies: it is not recycled any more.

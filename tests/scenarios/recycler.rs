@@ -89,7 +89,8 @@ fn what_is_kept_is_shown_and_goes_when_it_is_switched_off_or_its_process_is_kill
     assert_eq!(free(&mut session), before, "what is kept is free to its program");
     run(&mut node.stint(&["set", "default", "pool=off"])).success();
     assert_eq!(session.error(&format!("alloc {}", 2 * MIB)), 0);
-    assert_eq!(idle_and_used(&node), (0, CONTEXT + 2 * MIB));
+    assert_eq!(session.error("free 1"), 0);
+    assert_eq!(idle_and_used(&node), (0, CONTEXT));
     run(&mut node.stint(&["set", "default", "pool=elide"])).success();
     keep(&mut session, 2);
     assert_eq!(idle_and_used(&node).0, 8 * MIB);

@@ -142,6 +142,8 @@ pub unsafe fn create_green(
     let books = call.books()?;
     let account = books.of_device(call.driver, device)?;
     books.join_primary(call, device, account)?;
+    // Work of its streams no certificate sees once it is gone.
+    books.recycler.forbid();
     let result = books.pass(call, account, books.account(account).context_bytes());
     if result.is_ok() {
         // SAFETY: the driver just wrote it.

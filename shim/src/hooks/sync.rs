@@ -19,10 +19,10 @@ pub unsafe fn context_v2(call: &Call<'_>, context: CUcontext) -> Verdict {
     })
 }
 
-/// A whole context waited for is what the recycler waits for, too.
+/// A whole context waited for is what the recycler waits for, too, and where it may free what it keeps.
 fn wait_for_context(call: &Call<'_>, which: impl FnOnce(&Books) -> Option<CUcontext>) -> Verdict {
     let books = call.books_if_attached()?;
-    let Some(turn) = books.recycler.turn_waiting() else {
+    let Some(turn) = books.recycler.turn() else {
         return wait(call, |books| {
             let context = which(books).map_or(0, |context| context as usize);
             move |waiting: &Waiting| waiting.context == context
@@ -36,7 +36,7 @@ fn wait_for_context(call: &Call<'_>, which: impl FnOnce(&Books) -> Option<CUcont
         other => other,
     };
     if waited.is_ok() {
-        books.waited_for(context, turn);
+        books.waited_for(call, context, turn);
     }
     waited
 }
@@ -69,7 +69,6 @@ pub unsafe fn destroy(call: &Call<'_>, stream: CUstream) -> Verdict {
 /// Forwards where nothing waits for a synchronisation; else gives back what had been freed before it began.
 fn wait<F: Fn(&Waiting) -> bool>(call: &Call<'_>, done: impl FnOnce(&Books) -> F) -> Verdict {
     let books = call.books_if_attached()?;
-    books.sweep(call);
     let until = (!books.deferred.is_empty()).then(|| books.deferred.now());
     let shrinks = books.pools.lock().may_shrink();
     if until.is_none() && !shrinks {

@@ -119,11 +119,6 @@ impl Blocks {
         self.turn
     }
 
-    /// Whether some are not idle yet.
-    pub fn waits(&self) -> bool {
-        !self.open.is_empty() || !self.closed.is_empty()
-    }
-
     /// Keeps a block.
     pub fn keep(&mut self, mut block: Block) {
         self.turn += 1;
@@ -150,11 +145,6 @@ impl Blocks {
         self.closed.is_empty() && self.open.len() >= 16 && self.count - self.open.len() <= self.open.len() / 2
     }
 
-    /// When the oldest open one was freed.
-    pub fn open_since(&self) -> Option<u64> {
-        self.open.iter().map(|block| block.since).min()
-    }
-
     /// Whether an open one has this key.
     pub fn has_open(&self, key: Key) -> bool {
         self.open.iter().any(|block| block.key() == key)
@@ -165,6 +155,9 @@ impl Blocks {
     pub fn close(&mut self, turn: u64, tickets: Vec<Ticket>, awaited: bool) {
         let covered = |block: &mut Block| block.turn <= turn;
         let blocks: Vec<Block> = self.open.extract_if(.., covered).collect();
+        if blocks.is_empty() {
+            return self.end(tickets, awaited);
+        }
         self.batches += 1;
         self.closed.push_back(Batch {
             number: self.batches,
@@ -174,6 +167,15 @@ impl Blocks {
         });
     }
 
+    /// This batch's certificate cannot be had: its blocks wait for another.
+    pub fn reopen(&mut self, number: u64) {
+        if let Some(at) = self.closed.iter().position(|batch| batch.number == number)
+            && let Some(batch) = self.closed.remove(at)
+        {
+            self.open.extend(batch.blocks);
+        }
+    }
+
     /// The oldest closed batch: its number, and the events it waits for.
     pub fn oldest_closed(&self) -> Option<(u64, Vec<Ticket>)> {
         self.closed
@@ -181,16 +183,35 @@ impl Blocks {
             .map(|batch| (batch.number, batch.tickets.clone()))
     }
 
-    /// The certificate of this batch has come.
+    /// The certificate of this batch has come, which covers all that was freed earlier, too.
     pub fn promote(&mut self, number: u64) {
-        let Some(at) = self.closed.iter().position(|batch| batch.number == number) else {
-            return;
-        };
-        if let Some(batch) = self.closed.remove(at) {
+        while self.closed.front().is_some_and(|batch| batch.number <= number) {
+            let Some(batch) = self.closed.pop_front() else {
+                return;
+            };
             self.end(batch.tickets, batch.awaited);
             for block in batch.blocks {
                 self.make_idle(block);
             }
+        }
+    }
+
+    /// Ends batches whose blocks are all gone.
+    fn prune(&mut self) {
+        let empty: Vec<Batch> = (self.closed.iter().any(|batch| batch.blocks.is_empty()))
+            .then(|| core::mem::take(&mut self.closed))
+            .into_iter()
+            .flatten()
+            .filter_map(|batch| match batch.blocks.is_empty() {
+                true => Some(batch),
+                false => {
+                    self.closed.push_back(batch);
+                    None
+                }
+            })
+            .collect();
+        for batch in empty {
+            self.end(batch.tickets, batch.awaited);
         }
     }
 
@@ -207,13 +228,7 @@ impl Blocks {
         for batch in &mut self.closed {
             ripe.extend(batch.blocks.extract_if(.., quiet));
         }
-        let closed = core::mem::take(&mut self.closed);
-        for batch in closed {
-            match batch.blocks.is_empty() {
-                true => self.end(batch.tickets, batch.awaited),
-                false => self.closed.push_back(batch),
-            }
-        }
+        self.prune();
         for block in ripe {
             self.make_idle(block);
         }
@@ -229,51 +244,29 @@ impl Blocks {
         block.inspect(|block| self.left(block))
     }
 
-    /// The idle block of `account` that was kept longest.
+    /// A block of `account`: an idle one where there is one, which was kept longest, else one that waits for its certificate,
+    /// which was freed first. The driver waits for its work.
     pub fn take_oldest(&mut self, account: AccountIndex) -> Option<Block> {
-        let of = |blocks: &Vec<Block>| {
-            let at = blocks
-                .iter()
-                .position(|block| block.allocation.account == account)?;
-            Some((blocks[at].since, at))
-        };
-        let (key, at) = self
-            .idle
-            .iter()
-            .filter_map(|(key, blocks)| of(blocks).map(|(since, at)| (since, *key, at)))
-            .min()
-            .map(|(_, key, at)| (key, at))?;
-        let blocks = self.idle.get_mut(&key)?;
-        let block = blocks.remove(at);
-        if blocks.is_empty() {
-            self.idle.remove(&key);
-        }
-        self.left(&block);
-        Some(block)
+        self.take_where(|block| block.allocation.account == account)
     }
 
-    /// Half of the blocks that have been idle since before `before`, at least one where there is one; the oldest.
-    pub fn take_stale(&mut self, before: u64) -> Vec<Block> {
-        let mut ages: Vec<u64> = self
-            .idle
-            .values()
-            .flatten()
-            .map(|block| block.since)
-            .filter(|since| *since < before)
-            .collect();
-        ages.sort_unstable();
-        let Some(&youngest) = ages.len().checked_sub(1).and_then(|last| ages.get(last / 2)) else {
-            return Vec::new();
+    /// A block of `account` and `context` that was freed before `before`, in the same order.
+    pub fn take_older(&mut self, account: AccountIndex, context: usize, before: u64) -> Option<Block> {
+        self.take_where(|block| {
+            let of = block.allocation;
+            of.account == account && of.context == context && block.since < before
+        })
+    }
+
+    fn take_where(&mut self, wanted: impl Fn(&Block) -> bool) -> Option<Block> {
+        let oldest = |blocks: &mut dyn Iterator<Item = &Block>| {
+            let wanted = blocks.filter(|block| wanted(block));
+            wanted.min_by_key(|block| block.since).map(|block| block.pointer)
         };
-        let mut stale = Vec::new();
-        for blocks in self.idle.values_mut() {
-            stale.extend(blocks.extract_if(.., |block| block.since <= youngest));
-        }
-        self.idle.retain(|_, blocks| !blocks.is_empty());
-        for block in &stale {
-            self.left(block);
-        }
-        stale
+        let waiting = self.closed.iter().flat_map(|batch| &batch.blocks);
+        let found =
+            oldest(&mut self.idle.values().flatten()).or_else(|| oldest(&mut waiting.chain(&self.open)))?;
+        self.take_at(found)
     }
 
     /// Takes everything of `context` that was allocated up to the instant `until`: the driver ended it.
@@ -293,13 +286,14 @@ impl Blocks {
         self.spare.retain(|ticket| ticket.context != context);
         self.fillers.retain(|(of, _)| *of != context);
         self.given_up.retain(|of| *of != context);
+        self.prune();
         for block in &gone {
             self.left(block);
         }
         gone
     }
 
-    /// Takes the block at exactly this address: the driver handed it out anew, so it ended unseen.
+    /// Takes the block at exactly this address.
     pub fn take_at(&mut self, pointer: u64) -> Option<Block> {
         let at = |block: &mut Block| block.pointer == pointer;
         let mut gone: Vec<Block> = self.open.extract_if(.., at).collect();
@@ -310,6 +304,7 @@ impl Blocks {
             gone.extend(blocks.extract_if(.., at));
         }
         self.idle.retain(|_, blocks| !blocks.is_empty());
+        self.prune();
         gone.pop().inspect(|block| self.left(block))
     }
 

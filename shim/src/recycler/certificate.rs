@@ -82,7 +82,10 @@ impl Books {
                 match unsafe { call.driver.cuEventQuery(StreamApi::Legacy, ticket.event) } {
                     Ok(()) => {}
                     Err(CudaError::NOT_READY) => return,
-                    Err(_) => return self.recycler.give_up(ticket.context),
+                    Err(error) => {
+                        self.certificate_failed(ticket.context, error);
+                        return self.recycler.blocks.lock().reopen(number);
+                    }
                 }
             }
             self.recycler.blocks.lock().promote(number);
@@ -108,9 +111,9 @@ impl Books {
         for context in owners {
             match self.record_in(call.driver, current, context) {
                 Ok(ticket) => tickets.push(ticket),
-                Err(_) => {
+                Err(error) => {
                     self.recycler.blocks.lock().add_spares(tickets);
-                    self.recycler.give_up(context);
+                    self.certificate_failed(context, error);
                     return None;
                 }
             }
@@ -141,14 +144,20 @@ impl Books {
             Some(own) => unsafe { call.driver.cuEventSynchronize(StreamApi::Legacy, own.event) },
             None => Err(CudaError::INVALID_CONTEXT),
         });
-        if waited.is_err() {
-            self.recycler.give_up(context);
+        if let Err(error) = waited {
+            self.certificate_failed(context, error);
         }
         if let Some(_inside) = self.recycler.endings.enter() {
             self.look_at_certificates(call);
         }
         self.recycler.blocks.lock().add_spares_of(ended, tickets);
         waited.is_ok()
+    }
+
+    fn certificate_failed(&self, context: usize, error: CudaError) {
+        if error.stays() {
+            self.recycler.give_up(context);
+        }
     }
 
     fn record_in(

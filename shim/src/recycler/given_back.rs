@@ -6,9 +6,10 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use driver::StreamApi;
+use ledger::Recycling;
 use ledger::slot::Class;
 
-use super::blocks::Block;
+use super::blocks::{Block, Blocks};
 use super::certificate::within;
 use crate::books::Books;
 use crate::charge::monotonic_nanoseconds;
@@ -18,83 +19,69 @@ use crate::relaxed::relaxed;
 
 /// Nobody asked for a block in this time: it is stale, in nanoseconds.
 const STALE: u64 = 2_000_000_000;
-/// Stale blocks are looked for at most this often, in nanoseconds.
-const SWEEP: u64 = 1_000_000_000;
+/// Stale blocks are looked for at most this often, in nanoseconds, and so many go at a time.
+const SWEEP: u64 = 60_000_000;
+const SWEPT: usize = 4;
 
 impl Books {
-    /// Gives back kept blocks of `account` until they are `need` bytes, the oldest first; waits for their work where that is
-    /// needed and possible. Returns how many bytes it gave back.
+    /// Instead of a refusal: gives back kept blocks of `account` until they are `need` bytes, idle ones first. The driver waits
+    /// for the work of the others, as it would have when the program freed them. Returns how many bytes it gave back.
     pub fn give_back_idle(&self, call: &Call<'_>, account: AccountIndex, need: u64) -> u64 {
-        if !self.recycler.holds() {
-            return 0;
-        }
-        let (mut given, mut waited) = (0, false);
-        while given < need {
-            let Some(inside) = self.recycler.endings.enter() else {
-                break;
-            };
-            let oldest = {
-                let mut blocks = self.recycler.blocks.lock();
-                let oldest = blocks.take_oldest(account);
-                self.recycler.note(&blocks);
-                oldest
-            };
-            if let Some(block) = oldest {
-                given += self.give_back_block(call, block);
-                continue;
-            }
-            drop(inside);
-            if waited || self.recycler.turn_waiting().is_none() || !self.wait_here(call) {
-                break;
-            }
-            waited = true;
+        let mut given = 0;
+        while given < need
+            && let Some(block) = self.take_kept(|blocks| blocks.take_oldest(account))
+        {
+            given += self.give_back_block(call, block);
         }
         given
     }
 
-    /// Waits for the current context's work, which makes idle what was freed before.
-    fn wait_here(&self, call: &Call<'_>) -> bool {
-        let Some(current) = self.current(call) else {
-            return false;
-        };
-        let owner = self.contexts.lock().find(current).map(|here| here.owner);
-        owner.is_some_and(|owner| self.wait_in(call, owner))
-    }
-
-    /// Gives back half of what nobody asked for in two seconds. At most once a second.
-    pub fn sweep(&self, call: &Call<'_>) {
+    /// In a call of the program's own that waits for all of `context`, hence where the driver may: gives back what of it the
+    /// daemon wants, what must not be kept any more, and some of what nobody asked for in two seconds.
+    pub fn tend(&self, call: &Call<'_>, account: AccountIndex, context: usize) {
         if !self.recycler.holds() {
             return;
         }
-        let (now, swept) = (monotonic_nanoseconds(), self.recycler.swept.load(Relaxed));
-        let is_due = now.saturating_sub(swept) >= SWEEP;
-        if !is_due
-            || self
-                .recycler
-                .swept
-                .compare_exchange(swept, now, Relaxed, Relaxed)
-                .is_err()
-        {
-            return;
+        let (now, recycler) = (monotonic_nanoseconds(), &self.recycler);
+        let pressure = self.account(account).policy().pressure();
+        let is_pressed = recycler.pressures[account].swap(pressure, Relaxed) != pressure;
+        if is_pressed {
+            recycler.pressed.store(now, Relaxed);
         }
-        let Some(_inside) = self.recycler.endings.enter() else {
-            return;
-        };
-        let before = now.saturating_sub(STALE);
-        self.look_at_certificates(call);
-        let open_since = self.recycler.blocks.lock().open_since();
-        if open_since.is_some_and(|since| since < before) {
-            self.ask_for_certificate(call);
+        let is_off = self.recycling(call, account) == Recycling::Off || recycler.is_off.load(Relaxed);
+        let swept = recycler.swept.load(Relaxed);
+        let is_due = now.saturating_sub(swept) >= SWEEP
+            && (recycler.swept.compare_exchange(swept, now, Relaxed, Relaxed)).is_ok();
+        if is_off || is_pressed || is_due {
+            let before = if is_off {
+                u64::MAX
+            } else {
+                recycler.pressed.load(Relaxed)
+            };
+            while let Some(block) = self.take_kept(|blocks| blocks.take_older(account, context, before)) {
+                self.give_back_block(call, block);
+            }
+            let stale = now.saturating_sub(STALE);
+            for _ in 0..SWEPT {
+                let Some(block) = self.take_kept(|blocks| blocks.take_older(account, context, stale)) else {
+                    break;
+                };
+                self.give_back_block(call, block);
+            }
         }
-        let stale = {
-            let mut blocks = self.recycler.blocks.lock();
-            let stale = blocks.take_stale(before);
-            self.recycler.note(&blocks);
-            stale
-        };
-        for block in stale {
-            self.give_back_block(call, block);
+    }
+
+    /// Takes a block out to give it back; not while a context is being ended. The gate is open again when the driver frees
+    /// it: that may take as long as a kernel runs, which may wait for the thread that wants to end a context.
+    fn take_kept(&self, take: impl FnOnce(&mut Blocks) -> Option<Block>) -> Option<Block> {
+        if !self.recycler.holds() {
+            return None;
         }
+        let _inside = self.recycler.endings.enter()?;
+        let mut blocks = self.recycler.blocks.lock();
+        let taken = take(&mut blocks);
+        self.recycler.note(&blocks);
+        taken
     }
 
     fn give_back_block(&self, call: &Call<'_>, block: Block) -> u64 {
@@ -119,16 +106,27 @@ impl Books {
                 unsafe { call.driver.cuMemFree_v2(StreamApi::Legacy, pointer) }
             })
         });
-        match freed {
-            Ok(()) => self.settle(pointer, allocation),
-            Err(_) => self.live.lock().put_back(
-                pointer,
-                Allocation {
-                    plain: None,
-                    ..allocation
-                },
-            ),
+        if freed.is_ok() {
+            self.settle(pointer, allocation);
+            return true;
         }
-        freed.is_ok()
+        let lost = Allocation {
+            plain: None,
+            ..allocation
+        };
+        // Its context may have ended meanwhile, and the block with it: whoever takes it out settles it.
+        let gone = match self.live.lock().put_back(pointer, lost) {
+            false => Some(lost),
+            true => None,
+        };
+        let is_there = self.contexts.lock().owners().contains(&allocation.context);
+        let gone = gone.or_else(|| match is_there {
+            true => None,
+            false => self.live.lock().take_made_at(pointer, lost.serial),
+        });
+        if let Some(gone) = gone {
+            self.settle(pointer, gone);
+        }
+        false
     }
 }

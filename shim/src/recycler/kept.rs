@@ -24,16 +24,17 @@ use crate::relaxed::relaxed;
 const BATCH: usize = 128;
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
-/// Every so many calls stale blocks are looked for.
-const SWEEP_EVERY: u32 = 64;
 
 impl Books {
     /// A kept block of exactly `bytes` for a call in `here`, charged already; `None`: ask the driver.
     pub fn recycled(&self, call: &Call<'_>, here: Here, bytes: u64) -> Option<u64> {
-        if is_small(bytes) || self.recycling(call, here.account) == Recycling::Off {
+        if !self.recycler.holds() || is_small(bytes) {
             return None;
         }
-        if !self.recycler.holds() || self.recycler.captures.any() || self.recycler.is_off.load(Relaxed) {
+        if self.recycling(call, here.account) == Recycling::Off
+            || self.recycler.captures.any()
+            || self.recycler.is_off.load(Relaxed)
+        {
             return None;
         }
         let account = self.account(here.account);
@@ -41,7 +42,7 @@ impl Books {
         if account.is_over() {
             return None;
         }
-        let _inside = self.recycler.endings.enter()?;
+        let inside = self.recycler.endings.enter()?;
         let key = (here.owner, bytes);
         let take = || {
             let mut blocks = self.recycler.blocks.lock();
@@ -62,13 +63,18 @@ impl Books {
             class: Class::Device,
             ..block.allocation
         };
-        if !self.fill(call, account.policy().contents(), &block) {
-            // What the policy wants in it is not in it: the driver may have it.
-            self.give_back(call, block.pointer, allocation);
-            return None;
-        }
         self.live.lock().insert(block.pointer, allocation);
-        Some(block.pointer)
+        // What is filled is waited for, which nobody else has to wait for.
+        drop(inside);
+        if self.fill(call, account.policy().contents(), &block) {
+            return Some(block.pointer);
+        }
+        // What the policy wants in it is not in it: the driver may have it, unless its context took it along.
+        let taken = self.live.lock().take(block.pointer);
+        if let Some(taken) = taken {
+            self.give_back(call, block.pointer, taken);
+        }
+        None
     }
 
     /// Keeps a block that was taken out of the books because the program frees it.
@@ -83,6 +89,12 @@ impl Books {
     }
 
     fn try_recycle(&self, call: &Call<'_>, pointer: u64, taken: Allocation) -> Option<()> {
+        let account = self.account(taken.account);
+        if self.recycler.holds() {
+            self.tend(call, taken.account, taken.context);
+        } else if account.policy().recycling() == Recycling::Off {
+            return None;
+        }
         taken.plain?;
         let mode = self.recycling(call, taken.account);
         if mode == Recycling::Off || self.recycler.captures.any() || self.recycler.is_off.load(Relaxed) {
@@ -97,7 +109,6 @@ impl Books {
             turn: 0,
             since: monotonic_nanoseconds(),
         };
-        let account = self.account(taken.account);
         let held = self.recycler.blocks.lock().held(taken.account);
         if account.is_over() || held + block.charge() > most_kept(account) {
             return None;
@@ -126,7 +137,11 @@ impl Books {
         if self.wait_in(call, taken.context) {
             return Some(());
         }
-        self.recycler.drop_at(pointer)?;
+        // Where it is not kept any more another thread got it, behind a certificate, or gave it back, or its context took it
+        // along: then it is freed, and perhaps somebody's.
+        if self.recycler.drop_at(pointer).is_none() {
+            return Some(());
+        }
         account.reclassify(block.charge(), Class::Idle, taken.class);
         None
     }
@@ -139,27 +154,16 @@ impl Books {
         }
     }
 
-    /// What becomes of an account's memory that is freed, as the policy has it now. Where that changed since, or the daemon
-    /// wants memory back, what is kept goes first.
-    fn recycling(&self, call: &Call<'_>, account: AccountIndex) -> Recycling {
-        let policy = self.account(account).policy();
-        let mut recycling = match policy.mode() {
-            ledger::Mode::Enforce => policy.recycling(),
-            ledger::Mode::Observe => Recycling::Off,
-        };
-        if recycling != Recycling::Off && !self.suits(call) {
-            recycling = Recycling::Off;
+    /// What becomes of an account's memory that is freed, as the policy has it now. Nothing is kept where the account has more
+    /// than one process: one that sleeps would keep from another what that asks for.
+    pub(super) fn recycling(&self, call: &Call<'_>, account: AccountIndex) -> Recycling {
+        let account = self.account(account);
+        match account.policy().recycling() {
+            Recycling::Off => Recycling::Off,
+            _ if account.policy().mode() == ledger::Mode::Observe => Recycling::Off,
+            _ if account.clients() > 1 || !self.suits(call) => Recycling::Off,
+            recycling => recycling,
         }
-        let pressure = policy.pressure();
-        let is_pressed = self.recycler.pressures[account].load(Relaxed) != pressure
-            && self.recycler.pressures[account].swap(pressure, Relaxed) != pressure;
-        if (is_pressed || recycling == Recycling::Off) && self.recycler.holds() {
-            self.give_back_idle(call, account, u64::MAX);
-        }
-        if self.recycler.calls.fetch_add(1, Relaxed) % SWEEP_EVERY == SWEEP_EVERY - 1 {
-            self.sweep(call);
-        }
-        recycling
     }
 
     fn suits(&self, call: &Call<'_>) -> bool {
@@ -221,20 +225,24 @@ impl Books {
     }
 
     /// A wait of the program's own for the only context there is, begun after `turn`, is as good as a certificate.
-    pub fn waited_for(&self, context: Option<CUcontext>, turn: u64) {
+    pub fn waited_for(&self, call: &Call<'_>, context: Option<CUcontext>, turn: u64) {
         let Some(context) = context else { return };
-        let only = {
+        let (here, only) = {
             let contexts = self.contexts.lock();
-            let owner = contexts.find(context).map(|here| here.owner);
-            owner == Some(context as usize) && contexts.owners() == [context as usize]
+            let here = contexts.find(context);
+            (here, contexts.owners() == [context as usize])
+        };
+        let Some(here) = here.filter(|here| here.owner == context as usize) else {
+            return;
         };
         if only {
             self.recycler.complete_until(turn);
         }
+        self.tend(call, here.account, here.owner);
     }
 }
 
-/// Most bytes this process keeps for an account: its part of what all of the account's clients may.
+/// Most bytes this process keeps for an account.
 fn most_kept(account: &Account) -> u64 {
-    (account.policy().cap() / 10).min(MOST) / u64::from(account.clients().max(1))
+    (account.policy().cap() / 10).min(MOST)
 }

@@ -42,8 +42,8 @@ pub struct Recycler {
     suits: AtomicU8,
     /// The pressure each account showed last.
     pressures: Vec<AtomicU32>,
-    /// Calls seen, and when stale blocks were last looked for, in nanoseconds.
-    calls: AtomicU32,
+    /// When one of them last changed, and when stale blocks were last looked for, in nanoseconds.
+    pressed: AtomicU64,
     swept: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Recycler {
             is_off: AtomicBool::new(false),
             suits: AtomicU8::new(UNKNOWN),
             pressures: pressures.into_iter().map(AtomicU32::new).collect(),
-            calls: AtomicU32::new(0),
+            pressed: AtomicU64::new(0),
             swept: AtomicU64::new(0),
         }
     }
@@ -93,13 +93,9 @@ impl Recycler {
         self.holds() && self.blocks.lock().covers(address)
     }
 
-    /// The order of frees so far, where some wait for a certificate.
-    pub fn turn_waiting(&self) -> Option<u64> {
-        if !self.holds() {
-            return None;
-        }
-        let blocks = self.blocks.lock();
-        blocks.waits().then(|| blocks.turn())
+    /// The order of frees so far, where anything is kept.
+    pub fn turn(&self) -> Option<u64> {
+        self.holds().then(|| self.blocks.lock().turn())
     }
 
     /// Everything the process submitted before the frees up to `turn` is complete.
@@ -117,7 +113,7 @@ impl Recycler {
         gone
     }
 
-    /// What was known of an address that the driver handed out anew.
+    /// Takes out the block at exactly this address.
     pub fn drop_at(&self, pointer: u64) -> Option<Block> {
         if !self.holds() {
             return None;

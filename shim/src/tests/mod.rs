@@ -9,6 +9,7 @@ mod property;
 mod recycler;
 mod recycler_limits;
 mod recycler_property;
+mod recycler_returns;
 mod views;
 mod world;
 
@@ -114,6 +115,19 @@ impl Stage {
     /// The daemon wants back what is kept.
     pub fn press(&self) {
         Daemon::new(&self.policy, &self.account).press();
+    }
+
+    /// The account has one more client.
+    pub fn add_client(&self) {
+        let owner = Owner {
+            pid: std::process::id(),
+            start_time: 1,
+            nonce: 2,
+        };
+        let slot = SlotIndex::client(2).unwrap();
+        Daemon::new(&self.policy, &self.account)
+            .claim(slot, &owner)
+            .unwrap();
     }
 
     /// Bytes charged.

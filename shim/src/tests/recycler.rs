@@ -23,7 +23,7 @@ fn free_bytes(stage: &Stage) -> u64 {
     free as u64
 }
 
-fn synchronise(stage: &Stage) {
+pub fn synchronise(stage: &Stage) {
     call!(stage, cuCtxSynchronize => sync::context,).unwrap();
 }
 
@@ -269,6 +269,12 @@ fn the_daemon_gets_back_what_is_kept_when_it_wants_it_or_switches_recycling_off(
     keep(&stage);
     stage.press();
     let other = alloc(&stage, 2 * BLOCK).unwrap();
+    assert_eq!(
+        stage.class(Class::Idle),
+        BLOCK,
+        "what does not wait does not free"
+    );
+    synchronise(&stage);
     assert_eq!(stage.class(Class::Idle), 0);
     keep(&stage);
     stage.set_recycling(Recycling::Off, Contents::Keep);

@@ -128,8 +128,15 @@ fn captures_are_left_alone() {
         ),
         (records, 0)
     );
+    assert_eq!(
+        stage.class(Class::Idle),
+        0,
+        "before a refusal everything goes back"
+    );
     let mut graph = null_mut();
     call!(stage, cuStreamEndCapture => capture::end, stream, &raw mut graph).unwrap();
+    let kept = alloc(&stage, BLOCK).unwrap();
+    free(&stage, kept).unwrap();
     assert_eq!(alloc(&stage, BLOCK), Ok(kept));
     // One that does not begin is none.
     stage.fail_next("cuStreamBeginCapture_v2", CudaError::ILLEGAL_STATE.code());
