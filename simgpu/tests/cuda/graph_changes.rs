@@ -1,8 +1,9 @@
 //! What can be changed in an executable graph, and what a node tells of its parameters.
 
-use crate::graphs::{INVALID, add_empty, add_set, bytes, graph, instantiate, kind, params};
+use crate::graphs::{INVALID, add_empty, add_set, bytes, graph, instantiate, kind, nodes, params};
 use crate::harness::{alloc, begin, cu, on_a_node};
-use crate::timeline::QUIET;
+use crate::modules::kernel;
+use crate::timeline::{QUIET, stream};
 use driver::CudaError;
 use driver::abi::*;
 use std::ptr::{null, null_mut};
@@ -130,3 +131,67 @@ on_a_node!(arguments_of_a_kernel_node_are_copied, [], || {
     cu!(cuGraphAddNode_v2(&mut twin, graph, &node, null(), 1, &mut whole)).expect("the same again");
     assert_eq!(kind(twin), CU_GRAPH_NODE_TYPE_KERNEL);
 });
+
+on_a_node!(a_graph_cannot_be_moved_into_itself, [], || {
+    begin();
+    let (outer, inner) = (graph(), graph());
+    let mut node = null_mut();
+    cu!(cuGraphAddChildGraphNode(&mut node, outer, null(), 0, inner)).expect("child");
+    let mut within = null_mut();
+    cu!(cuGraphChildGraphNodeGetGraph(node, &mut within)).expect("its graph");
+    for into in [outer, within] {
+        let mut params = CUgraphNodeParams {
+            kind: CU_GRAPH_NODE_TYPE_GRAPH,
+            reserved0: [0; 3],
+            union: [0; 29],
+            reserved2: 0,
+        };
+        (params.union[0], params.union[1]) = (outer as u64, 1);
+        assert_eq!(
+            cu!(cuGraphAddNode(&mut node, into, null(), 0, &mut params)),
+            INVALID
+        );
+    }
+    instantiate(outer, 0).expect("it has no cycle");
+    cu!(cuGraphDestroy(outer)).expect("destroy");
+});
+
+on_a_node!(
+    a_cooperative_node_stays_one_when_its_parameters_change,
+    [],
+    || {
+        begin();
+        let function = kernel("sim_spin_us_100");
+        let on = stream(1);
+        cu!(cuStreamBeginCapture_v2(on, 0)).expect("begin");
+        cu!(cuLaunchCooperativeKernel(
+            function,
+            1,
+            1,
+            1,
+            1024,
+            1,
+            1,
+            0,
+            on,
+            null_mut()
+        ))
+        .expect("captured");
+        let mut graph = null_mut();
+        cu!(cuStreamEndCapture(on, &mut graph)).expect("a graph");
+        let node = nodes(graph)[0];
+        let exec = instantiate(graph, 0).expect("exec");
+        cu!(cuGraphLaunch(exec, on)).expect("launch");
+        // Too many blocks to run side by side, which only a cooperative launch minds.
+        let large = CUDA_KERNEL_NODE_PARAMS_v1 {
+            gridDimX: 1 << 20,
+            ..params(function)
+        };
+        cu!(cuGraphExecKernelNodeSetParams(exec, node, &large)).expect("in the executable graph");
+        let refused = Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE);
+        assert_eq!(cu!(cuGraphLaunch(exec, on)), refused);
+        cu!(cuGraphKernelNodeSetParams(node, &large)).expect("in the graph");
+        let exec = instantiate(graph, 0).expect("exec");
+        assert_eq!(cu!(cuGraphLaunch(exec, on)), refused);
+    }
+);

@@ -1,7 +1,8 @@
 //! Memory that graphs allocate: where it is, how long, and what it costs the device.
 
-use crate::graphs::{add_empty, bytes, graph, instantiate, kind, nodes};
-use crate::harness::{MIB, begin, cu, free_bytes, on_a_node};
+use crate::graphs::{add_empty, add_kernel, add_set, bytes, graph, instantiate, kind, nodes};
+use crate::harness::{MIB, alloc, begin, cu, free_bytes, on_a_node};
+use crate::modules::kernel;
 use crate::timeline::stream;
 use driver::CudaError;
 use driver::abi::*;
@@ -273,4 +274,59 @@ on_a_node!(an_upload_brings_the_memory_before_the_launch, [], || {
     assert_eq!(attributes()[..2], [2 * MIB; 2]);
     run(exec).expect("launch");
     assert_eq!(attributes()[..2], [2 * MIB; 2]);
+});
+
+on_a_node!(
+    graphs_ended_while_they_run_leave_their_memory_to_the_next,
+    [],
+    || {
+        begin();
+        let before = free_bytes();
+        let long = kernel("sim_spin_ms_2");
+        for _ in 0..5 {
+            let graph = graph();
+            let (node, pointer) = add_alloc(graph, &[], 8 * MIB);
+            let busy = add_kernel(graph, &[node], long);
+            add_free(graph, &[busy], pointer).expect("free node");
+            let exec = instantiate(graph, 0).expect("exec");
+            cu!(cuGraphLaunch(exec, null_mut())).expect("launch");
+            cu!(cuGraphExecDestroy(exec)).expect("destroy");
+            cu!(cuGraphDestroy(graph)).expect("destroy");
+            cu!(cuCtxSynchronize()).expect("done");
+            assert_eq!(attribute(2), 8 * MIB, "no more than one of them");
+        }
+        cu!(cuDeviceGraphMemTrim(0)).expect("trim");
+        assert_eq!((free_bytes(), attributes()[..2].to_vec()), (before, vec![0, 0]));
+    }
+);
+
+on_a_node!(trimming_leaves_a_beginning_launch_its_memory, [], || {
+    begin();
+    let other = alloc(8 * MIB);
+    let graph = graph();
+    let (node, pointer) = add_alloc(graph, &[], 2 * MIB);
+    let mut last = node;
+    for _ in 0..4 {
+        // The host is busy with it between the first look at the memory and the launch.
+        last = add_set(graph, &[last], other, 1, 8 * MIB);
+    }
+    last = add_set(graph, &[last], pointer, 2, MIB);
+    add_free(graph, &[last], pointer).expect("free node");
+    let exec = instantiate(graph, 0).expect("exec");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                cu!(cuDeviceGraphMemTrim(0)).expect("trim");
+            }
+        });
+        for _ in 0..100 {
+            let launched = run(exec);
+            if launched.is_err() {
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            launched.expect("launch");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 });

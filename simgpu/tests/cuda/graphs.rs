@@ -32,7 +32,7 @@ pub fn params(function: CUfunction) -> CUDA_KERNEL_NODE_PARAMS_v1 {
     }
 }
 
-fn add_kernel(graph: CUgraph, after: &[CUgraphNode], function: CUfunction) -> CUgraphNode {
+pub fn add_kernel(graph: CUgraph, after: &[CUgraphNode], function: CUfunction) -> CUgraphNode {
     let mut node = null_mut();
     cu!(cuGraphAddKernelNode(
         &mut node,

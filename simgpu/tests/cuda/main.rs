@@ -10,6 +10,7 @@ mod copies;
 mod entry;
 mod graph_changes;
 mod graph_memory;
+mod graph_objects;
 mod graphs;
 mod harness;
 mod kinds;

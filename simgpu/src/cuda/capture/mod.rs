@@ -179,10 +179,14 @@ impl Capturing {
     }
 
     /// The launch of an executable graph becomes a child graph.
-    pub fn add_graph(self, ops: &[super::graph::Op]) -> CuResult {
+    pub fn add_graph(self, ops: &[super::graph::Op], objects: &[(u64, u32)]) -> CuResult {
         let stream = self.stream;
-        self.with(|sequence| sequence.add(stream, |graphs, graph, after| graphs.add_ops(graph, after, ops)))
-            .map(drop)
+        self.with(|sequence| {
+            sequence.add(stream, |graphs, graph, after| {
+                graphs.add_ops(graph, after, ops, objects)
+            })
+        })
+        .map(drop)
     }
 
     /// An allocation becomes a node; returns its address.

@@ -2,7 +2,7 @@
 
 use super::exec::Op;
 use super::work::Work;
-use super::{Edge, Graphs, Home, INVALID};
+use super::{Edge, Graphs, Home, INVALID, user_object};
 use crate::cuda::Sim;
 use crate::cuda::edge::put;
 use crate::cuda::node::node;
@@ -23,14 +23,35 @@ impl Graphs {
     pub fn add_moved(&mut self, graph: u64, edges: Vec<Edge>, child: u64) -> Result<u64, CudaError> {
         self.check_edges(graph, &edges)?;
         let moved = self.get(child)?;
-        if child == graph || moved.home != Home::Program || moved.instances != 0 {
+        if self.is_within(graph, child) || moved.home != Home::Program || moved.instances != 0 {
             return Err(INVALID);
         }
         self.adopt(graph, edges, child)
     }
 
+    /// Whether it is that graph, or one inside of it.
+    fn is_within(&self, graph: u64, outer: u64) -> bool {
+        let mut at = graph;
+        while at != outer {
+            let Ok(Home::Child(node)) = self.get(at).map(|graph| graph.home) else {
+                return false;
+            };
+            let Ok(home) = self.home_of(node) else {
+                return false;
+            };
+            at = home;
+        }
+        true
+    }
+
     /// A node that does what an executable graph does.
-    pub fn add_ops(&mut self, graph: u64, edges: Vec<Edge>, ops: &[Op]) -> Result<u64, CudaError> {
+    pub fn add_ops(
+        &mut self,
+        graph: u64,
+        edges: Vec<Edge>,
+        ops: &[Op],
+        objects: &[(u64, u32)],
+    ) -> Result<u64, CudaError> {
         self.check_edges(graph, &edges)?;
         let child = self.create(Home::Program);
         let mut made = Vec::with_capacity(ops.len());
@@ -44,6 +65,8 @@ impl Graphs {
             let after = op.after.iter().map(|&place| Edge::plain(made[place])).collect();
             made.push(self.add(child, after, work)?);
         }
+        user_object::retain_all(objects);
+        self.get_mut(child)?.objects = objects.to_vec();
         self.adopt(graph, edges, child)
     }
 

@@ -5,7 +5,7 @@
 use super::memory::Allocation;
 use super::work::Work;
 use super::{Graphs, INVALID, fresh_handle, user_object};
-use crate::client::{Client, EventId};
+use crate::client::{Client, EventId, Wait};
 use crate::cuda::Sim;
 use crate::cuda::current::current;
 use crate::cuda::edge::{get as read, needed, put, put_optional};
@@ -14,6 +14,7 @@ use driver::prelude::*;
 use std::collections::HashMap;
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const ERROR: u32 = 1;
 const INVALID_STRUCTURE: u32 = 2;
@@ -39,17 +40,49 @@ pub struct Op {
 pub struct Run {
     client: &'static Client,
     pub event: EventId,
+    /// Launches that have begun and are not on the timeline yet.
+    beginning: AtomicU32,
+}
+
+/// A launch that is not on the timeline yet.
+pub struct Beginning<'a>(&'a Run);
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        self.0.beginning.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Run {
     fn new(client: &'static Client) -> Result<Arc<Run>, CudaError> {
         let event = client.event()?;
-        Ok(Arc::new(Run { client, event }))
+        Ok(Arc::new(Run {
+            client,
+            event,
+            beginning: AtomicU32::new(0),
+        }))
+    }
+
+    /// A launch begins: until it is on the timeline, nothing that it needs is idle.
+    pub fn begin(&self) -> Beginning<'_> {
+        self.beginning.fetch_add(1, Ordering::Acquire);
+        Beginning(self)
     }
 
     /// Whether the latest launch is complete.
     pub fn is_done(&self) -> bool {
-        self.client.event_query(self.event) != Ok(false)
+        self.beginning.load(Ordering::Acquire) == 0 && self.client.event_query(self.event) != Ok(false)
+    }
+
+    /// Waits until it is.
+    pub fn wait(&self) {
+        while !self.is_done() {
+            if self.client.event_synchronize(self.event, Wait::Block).is_err() {
+                return;
+            }
+            // One that is only beginning is soon on the timeline.
+            std::thread::yield_now();
+        }
     }
 }
 
@@ -68,7 +101,8 @@ pub struct Exec {
     pub flags: u64,
     pub run: Arc<Run>,
     pub memory: Vec<Arc<Allocation>>,
-    objects: Vec<(u64, u32)>,
+    /// References to objects of the program.
+    pub objects: Vec<(u64, u32)>,
 }
 
 impl Graphs {
@@ -116,6 +150,20 @@ impl Graphs {
         Ok(leaves)
     }
 
+    /// What a graph and its children hold.
+    pub fn objects_of(&self, graph: u64) -> Vec<(u64, u32)> {
+        let Ok(graph) = self.get(graph) else {
+            return Vec::new();
+        };
+        let mut objects = graph.objects.clone();
+        for node in &graph.nodes {
+            if let Work::Graph(child) = node.work {
+                objects.extend(self.objects_of(child));
+            }
+        }
+        objects
+    }
+
     pub fn exec(&self, handle: u64) -> Result<&Exec, CudaError> {
         self.execs.get(&handle).ok_or(INVALID)
     }
@@ -145,7 +193,7 @@ impl Graphs {
             return Err((INVALID, 0));
         }
         let ops = self.flatten(source).map_err(|node| (INVALID, node))?;
-        let objects = graph.objects.clone();
+        let objects = self.objects_of(source);
         let run = Run::new(client).map_err(|error| (error, 0))?;
         let memory: Vec<Arc<Allocation>> = ops
             .iter()
@@ -181,7 +229,7 @@ impl Graphs {
             graph.instances = graph.instances.saturating_sub(1);
         }
         exec.memory.iter().for_each(|allocation| allocation.let_go());
-        user_object::release_all(exec.objects);
+        user_object::release_after(exec.run, exec.objects);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::INVALID;
 use super::exec::{Op, Run};
-use super::memory::Allocation;
+use super::memory::{self, Allocation};
 use super::work::Work;
 use crate::client::{Client, EventId};
 use crate::cuda::node::Node;
@@ -23,6 +23,7 @@ struct Ready {
     ops: Arc<Vec<Op>>,
     run: Arc<Run>,
     memory: Vec<Arc<Allocation>>,
+    objects: Vec<(u64, u32)>,
     frees_itself: bool,
 }
 
@@ -33,12 +34,16 @@ fn ready(exec: CUgraphExec) -> Result<Ready, CudaError> {
         ops: exec.ops.clone(),
         run: exec.run.clone(),
         memory: exec.memory.clone(),
+        objects: exec.objects.clone(),
         frees_itself: exec.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH != 0,
     })
 }
 
 /// Memory behind every allocation; where it does not suffice, what this call got goes on waiting for a launch.
 fn map(ready: &Ready) -> CuResult {
+    for allocation in ready.memory.iter().filter(|allocation| !allocation.is_mapped()) {
+        memory::sweep(allocation.device);
+    }
     ready
         .memory
         .iter()
@@ -169,7 +174,7 @@ fn capture_launch(capturing: capture::Capturing, ready: &Ready) -> CuResult {
     if ready.ops.iter().any(has_memory) {
         return Err(INVALID);
     }
-    capturing.add_graph(&ready.ops)
+    capturing.add_graph(&ready.ops, &ready.objects)
 }
 
 impl Sim {
@@ -193,6 +198,7 @@ impl Sim {
         } else if ready.memory.iter().any(|allocation| allocation.is_live()) {
             return Err(INVALID);
         }
+        let _beginning = ready.run.begin();
         map(&ready)?;
         perform(node, stream, &ready)
     }

@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct GraphMemory {
     /// Reserved, and behind no allocation.
     idle: Vec<Extent>,
+    /// Of graphs that are gone, but for a launch that still worked on them.
+    ended: Vec<Arc<Allocation>>,
     pub used: u64,
     pub used_high: u64,
     pub reserved: u64,
@@ -93,8 +95,17 @@ impl GraphMemory {
     }
 }
 
+/// Takes back what graphs had that are gone, where the last launch is complete by now.
+pub fn sweep(device: &'static Device) {
+    let ended = std::mem::take(&mut pool(device).ended);
+    for allocation in ended {
+        allocation.end_if_over(allocation.state());
+    }
+}
+
 /// Gives everything back to the device that no graph uses now.
 pub fn trim(device: &'static Device) {
+    sweep(device);
     for allocation in of_device(device) {
         let mut state = allocation.state();
         if !state.live && !state.is_busy() {
@@ -251,21 +262,26 @@ impl Allocation {
     }
 
     /// A graph that used it is gone.
-    pub fn let_go(&self) {
+    pub fn let_go(self: &Arc<Self>) {
         let mut state = self.state();
         state.holders = state.holders.saturating_sub(1);
         self.end_if_over(state);
     }
 
     /// Where neither a graph nor the program uses it any more, address and memory go. What a launch still works on waits for
-    /// the next trimming.
-    fn end_if_over(&self, mut state: MutexGuard<'_, State>) {
-        if state.holders != 0 || state.live || state.is_busy() {
+    /// the next launch that needs memory, or trimming.
+    fn end_if_over(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if state.holders != 0 || state.live {
+            return;
+        }
+        if state.is_busy() {
+            pool(self.device).ended.push(self.clone());
             return;
         }
         self.unmap(&mut state);
         drop(state);
-        if block::remove(self.base, |block| matches!(block.kind, Kind::Graph(_))).is_ok() {
+        let own = |block: &Block| matches!(&block.kind, Kind::Graph(of) if Arc::ptr_eq(of, self));
+        if block::remove(self.base, own).is_ok() {
             space::unmap(self.base, self.whole());
         }
     }

@@ -178,7 +178,7 @@ fn set(hNode: CUgraphNode, work: Result<Work, CudaError>) -> CuResult {
     if node.work.kind() != work.kind() {
         return Err(INVALID);
     }
-    node.work = work;
+    node.work = work.instead_of(&node.work);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::exec::Op;
 use super::nodes::Wanted;
 use super::work::Work;
-use super::{Graphs, INVALID};
+use super::{Graphs, INVALID, user_object};
 use crate::cuda::Sim;
 use crate::cuda::edge::{get as read, put, put_optional};
 use crate::cuda::node::node;
@@ -85,27 +85,39 @@ impl Graphs {
         let fresh = self
             .flatten(graph)
             .map_err(|node| Mismatch(TOPOLOGY_CHANGED, node, 0))?;
+        let objects = self.objects_of(graph);
         let exec = self.exec_mut(exec).map_err(failed)?;
         let ops: &mut Vec<Op> = Arc::make_mut(&mut exec.ops);
-        update(ops, 0, fresh)
+        update(ops, 0, fresh)?;
+        user_object::retain_all(&objects);
+        let old = std::mem::replace(&mut exec.objects, objects);
+        user_object::release_after(exec.run.clone(), old);
+        Ok(())
     }
 
     /// Changes the child of a node in an executable graph.
     fn update_child(&mut self, exec: u64, node: u64, child: u64) -> CuResult {
         let fresh = self.flatten(child).map_err(|_| INVALID)?;
-        let ops = Arc::make_mut(&mut self.exec_mut(exec)?.ops);
+        let objects = self.objects_of(child);
+        let exec = self.exec_mut(exec)?;
+        let ops = Arc::make_mut(&mut exec.ops);
         let place = place_of(ops, node)?;
         if !matches!(ops[place].work, Work::Graph(_)) {
             return Err(INVALID);
         }
         let start = place - ops[place].span;
-        update(&mut ops[start..place], start, fresh).map_err(|_| INVALID)
+        update(&mut ops[start..place], start, fresh).map_err(|_| INVALID)?;
+        // What the child before this one held goes with the executable graph.
+        user_object::retain_all(&objects);
+        exec.objects.extend(objects);
+        Ok(())
     }
 
     /// Changes what a node of an executable graph does.
     pub fn set_in_exec(&mut self, exec: u64, node: u64, work: Work) -> CuResult {
         let ops = Arc::make_mut(&mut self.exec_mut(exec)?.ops);
         let place = place_of(ops, node)?;
+        let work = work.instead_of(&ops[place].work);
         fits(&ops[place].work, &work).map_err(|_| INVALID)?;
         ops[place].work = work;
         Ok(())

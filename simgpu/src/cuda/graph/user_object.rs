@@ -1,5 +1,6 @@
 //! Objects of the program that graphs keep alive: counted, and destroyed by the program's own function.
 
+use super::exec::Run;
 use super::work::Given;
 use super::{INVALID, graphs};
 use crate::cuda::Sim;
@@ -7,7 +8,7 @@ use crate::cuda::edge::{needed, put};
 use crate::cuda::node::{next_id, node};
 use driver::prelude::*;
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 type Destroy = unsafe extern "C" fn(object: *mut c_void);
 
@@ -65,6 +66,21 @@ pub fn retain_all(held: &[(u64, u32)]) {
 pub fn release_all(held: Vec<(u64, u32)>) {
     for (handle, count) in held {
         let _ = release(handle, count);
+    }
+}
+
+/// As above, once what was launched with them is complete.
+pub fn release_after(run: Arc<Run>, held: Vec<(u64, u32)>) {
+    if held.is_empty() || run.is_done() {
+        return release_all(held);
+    }
+    let waiting = held.clone();
+    let wait = move || {
+        run.wait();
+        release_all(waiting);
+    };
+    if std::thread::Builder::new().spawn(wait).is_err() {
+        release_all(held);
     }
 }
 

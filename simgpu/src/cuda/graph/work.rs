@@ -51,6 +51,14 @@ impl Work {
         }
     }
 
+    /// With what the parameters of a node do not say, and so stays: whether a kernel is launched cooperatively.
+    pub fn instead_of(mut self, old: &Work) -> Work {
+        if let (Work::Kernel(new), Work::Kernel(old)) = (&mut self, old) {
+            new.shape.cooperative = old.shape.cooperative;
+        }
+        self
+    }
+
     /// Does it in the order of the stream.
     pub fn perform(&self, node: &'static Node, stream: &'static Stream) -> CuResult {
         match self {
