@@ -9,6 +9,7 @@ mod contexts;
 mod copies;
 mod entry;
 mod graph_changes;
+mod graph_contexts;
 mod graph_memory;
 mod graph_objects;
 mod graphs;

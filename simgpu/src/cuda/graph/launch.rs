@@ -1,5 +1,5 @@
 //! Launching: the ops of an executable graph, one by one, on the stream of the launch and, where nodes do not depend on
-//! each other, on streams of its own beside it.
+//! each other or work in another context, on streams of its own beside it.
 //!
 //! Next file of the walk: `memory.rs`.
 
@@ -8,6 +8,7 @@ use super::exec::{Op, Run};
 use super::memory::{self, Allocation};
 use super::work::Work;
 use crate::client::{Client, EventId};
+use crate::cuda::context::Context;
 use crate::cuda::node::Node;
 use crate::cuda::order::{before, submit};
 use crate::cuda::stream::{self, NON_BLOCKING, Stream, entry};
@@ -50,27 +51,49 @@ fn map(ready: &Ready) -> CuResult {
         .try_for_each(|allocation| allocation.map(&ready.run))
 }
 
-/// The lane of each op: that of a predecessor which was the last there, else one of its own while there are some.
-fn lanes(ops: &[Op]) -> Vec<usize> {
+/// Where ops of one context follow each other.
+struct Lane {
+    context: &'static Context,
+    /// The op that was the last there.
+    tail: Option<usize>,
+}
+
+/// The lane of each op: that of a predecessor which was the last there, else one of its own while there are some. The first lane
+/// is the launch's stream; an op that works in a certain context has a lane of that.
+fn lanes(ops: &[Op], first: &'static Context) -> (Vec<usize>, Vec<Lane>) {
     let mut lane_of: Vec<usize> = Vec::with_capacity(ops.len());
-    let mut tails: Vec<usize> = Vec::new();
+    let mut lanes = vec![Lane {
+        context: first,
+        tail: None,
+    }];
     for (place, op) in ops.iter().enumerate() {
-        let last = op
-            .after
-            .iter()
-            .find(|&&earlier| tails[lane_of[earlier]] == earlier);
-        let lane = match last {
-            Some(&earlier) => lane_of[earlier],
-            None if tails.len() <= LANES => {
-                tails.push(place);
-                tails.len() - 1
-            }
-            None => op.after.first().map_or(0, |&earlier| lane_of[earlier]),
+        let context = op.work.context();
+        let suits = |lane: &Lane| context.is_none_or(|context| std::ptr::eq(context, lane.context));
+        let follows = |&&earlier: &&usize| {
+            let lane = &lanes[lane_of[earlier]];
+            lane.tail == Some(earlier) && suits(lane)
         };
-        tails[lane] = place;
-        lane_of.push(lane);
+        let crowded = |lanes: &[Lane]| {
+            let earlier = op.after.iter().map(|&earlier| lane_of[earlier]);
+            earlier
+                .chain(0..lanes.len())
+                .find(|&number| suits(&lanes[number]))
+        };
+        let number = match op.after.iter().find(follows) {
+            Some(&earlier) => Some(lane_of[earlier]),
+            None if lanes[0].tail.is_none() && suits(&lanes[0]) => Some(0),
+            None if lanes.len() <= LANES => None,
+            None => crowded(&lanes),
+        };
+        let number = number.unwrap_or_else(|| {
+            let context = context.unwrap_or(first);
+            lanes.push(Lane { context, tail: None });
+            lanes.len() - 1
+        });
+        lanes[number].tail = Some(place);
+        lane_of.push(number);
     }
-    lane_of
+    (lane_of, lanes)
 }
 
 /// What one launch uses for itself: streams beside the program's, and events.
@@ -105,13 +128,17 @@ fn perform(node: &'static Node, first: &'static Stream, ready: &Ready) -> CuResu
     before(first)?;
     // One launch of a graph comes after the other, whatever the streams.
     client.wait_event(first.on_node(), ready.run.event)?;
-    if node.null {
+    let here = |op: &Op| {
+        let context = op.work.context();
+        context.is_none_or(|context| std::ptr::eq(context, first.context()))
+    };
+    if node.null && ready.ops.iter().all(here) {
         for op in ready.ops.iter().filter(|op| op.enabled) {
             op.work.perform(node, first)?;
         }
         return submit(node, first, |on_node| client.record(ready.run.event, on_node));
     }
-    let lane_of = lanes(&ready.ops);
+    let (lane_of, lanes) = lanes(&ready.ops, first.context());
     let mut forks = vec![false; ready.ops.len()];
     for (place, op) in ready.ops.iter().enumerate() {
         for &earlier in op
@@ -127,11 +154,13 @@ fn perform(node: &'static Node, first: &'static Stream, ready: &Ready) -> CuResu
         streams: Vec::new(),
         events: Vec::new(),
     };
-    let beside = lane_of.iter().max().copied().unwrap_or(0);
-    if beside != 0 {
+    let beside = &lanes[1..];
+    if !beside.is_empty() {
         let start = own.record(first)?;
-        for _ in 0..beside {
-            let lane = stream::create(first.context(), NON_BLOCKING, first.priority())?;
+        for Lane { context, .. } in beside {
+            context.usable()?;
+            context.intact()?;
+            let lane = stream::create(context, NON_BLOCKING, first.priority())?;
             own.streams.push(lane);
             client.wait_event(lane.on_node(), start)?;
         }
@@ -160,9 +189,13 @@ fn perform(node: &'static Node, first: &'static Stream, ready: &Ready) -> CuResu
             None
         });
     }
+    let mut ends = Vec::with_capacity(own.streams.len());
+    for at in 0..own.streams.len() {
+        ends.push(own.record(own.streams[at])?);
+    }
     submit(node, first, |on_node| {
-        for lane in &own.streams {
-            client.follow(on_node, lane.on_node())?;
+        for end in ends {
+            client.wait_event(on_node, end)?;
         }
         client.record(ready.run.event, on_node)
     })

@@ -51,6 +51,16 @@ impl Work {
         }
     }
 
+    /// The context it works in, whatever the stream's of the launch; `None`: any.
+    pub fn context(&self) -> Option<&'static Context> {
+        match self {
+            Work::Kernel(kernel) => Some(kernel.context),
+            Work::Copy(_, context) | Work::Set(_, context) => Some(context),
+            Work::Record(event) => event::get(event.0).ok().map(event::Event::context),
+            _ => None,
+        }
+    }
+
     /// With what the parameters of a node do not say, and so stays: whether a kernel is launched cooperatively.
     pub fn instead_of(mut self, old: &Work) -> Work {
         if let (Work::Kernel(new), Work::Kernel(old)) = (&mut self, old) {
