@@ -396,7 +396,7 @@ macro_rules! functions {
             Query(forward) cuLogsDumpToMemory("cuLogsDumpToMemory")(iterator: *mut CUlogIterator, buffer: *mut c_char, size: *mut usize, flags: c_uint) [cuLogsDumpToMemory 12090 Legacy];
             Query(forward) cuMemGetAccess("cuMemGetAccess")(flags: *mut c_ulonglong, location: *const CUmemLocation, ptr: CUdeviceptr) [cuMemGetAccess 10020 Legacy];
             Query(forward) cuMemGetAddressRange("cuMemGetAddressRange")(pbase: *mut CUdeviceptr_v1, psize: *mut c_uint, dptr: CUdeviceptr_v1) [cuMemGetAddressRange 2000 Legacy];
-            Query(forward) cuMemGetAddressRange_v2("cuMemGetAddressRange")(pbase: *mut CUdeviceptr, psize: *mut usize, dptr: CUdeviceptr) [cuMemGetAddressRange_v2 3020 Legacy];
+            Query(exposure::address_range) cuMemGetAddressRange_v2("cuMemGetAddressRange")(pbase: *mut CUdeviceptr, psize: *mut usize, dptr: CUdeviceptr) [cuMemGetAddressRange_v2 3020 Legacy];
             Query(forward) cuMemGetAllocationGranularity("cuMemGetAllocationGranularity")(granularity: *mut usize, prop: *const CUmemAllocationProp, option: CUmemAllocationGranularity_flags) [cuMemGetAllocationGranularity 10020 Legacy];
             Query(forward) cuMemGetAllocationPropertiesFromHandle("cuMemGetAllocationPropertiesFromHandle")(prop: *mut CUmemAllocationProp, handle: CUmemGenericAllocationHandle) [cuMemGetAllocationPropertiesFromHandle 10020 Legacy];
             Query(forward) cuMemGetDefaultMemPool("cuMemGetDefaultMemPool")(pool_out: *mut CUmemoryPool, location: *mut CUmemLocation, kind: CUmemAllocationType) [cuMemGetDefaultMemPool 13000 Legacy];

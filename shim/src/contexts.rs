@@ -323,7 +323,16 @@ impl Books {
             primary.retained == 0 || released == 0
         };
         // A thread that retained it meanwhile has its context, or makes it anew under the charge that is there.
-        if !ended || primary.joining != 0 || primary.turn != before.turn {
+        let joined = primary.joining != 0 || primary.turn != before.turn;
+        if !ended || joined {
+            let owner = primary.handle;
+            drop(contexts);
+            match released {
+                _ if owner == 0 => {}
+                0 => self.settle_owned(owner, before.live),
+                _ if joined => self.lose_kept(owner, before.live),
+                _ => {}
+            }
             return;
         }
         let (handle, charge) = (primary.handle, core::mem::take(&mut primary.charge));

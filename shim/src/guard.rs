@@ -95,6 +95,22 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Memory was missing for what nothing is charged for: what the recycler keeps on the device goes back, and the call is made
+    /// again.
+    #[cold]
+    fn once_more(&self) -> CuResult {
+        let more = || -> Option<u64> {
+            let books = self.books_if_attached().ok()?;
+            let current = books.current(self)?;
+            let here = books.contexts.lock().find(current)?;
+            Some(books.give_back_idle(self, here.account, u64::MAX))
+        };
+        match more() {
+            Some(given) if given > 0 => self.watched(),
+            _ => Err(CudaError::OUT_OF_MEMORY),
+        }
+    }
+
     /// Remembers what the program asked for, in bytes: what it costs may be more.
     pub fn asks(&self, bytes: u64) {
         self.asked.set(bytes);
@@ -135,7 +151,10 @@ impl<'a> Call<'a> {
         match catch_unwind(AssertUnwindSafe(|| hook(self))) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Otherwise::Fail(error))) => Err(error),
-            Ok(Err(Otherwise::Forward)) => self.watched(),
+            Ok(Err(Otherwise::Forward)) => match self.watched() {
+                Err(CudaError::OUT_OF_MEMORY) => self.once_more(),
+                result => result,
+            },
             Err(_) => {
                 self.report_fault();
                 self.passed.get().unwrap_or_else(|| (self.pass)(self.driver))

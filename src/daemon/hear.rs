@@ -1,7 +1,7 @@
 //! What others have to say to the daemon without asking anything: clients by their doorbells, the device child by its line.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use ledger::ring::{Kind as PostedKind, Reason};
 
@@ -37,10 +37,9 @@ impl Core {
                         if self.sabotage.isolation {
                             self.close_all_but(&account);
                         }
-                        if reason == Reason::Device {
-                            // What others keep idle on it may be what is missing.
-                            self.ledgers.press(device);
-                        }
+                        // What others keep idle may be what is missing.
+                        let full = reason == Reason::Device;
+                        self.ledgers.press(&account, device, full, Instant::now());
                         let refusal = Refusal {
                             at: SystemTime::now(),
                             pid: 0,

@@ -8,6 +8,7 @@ pub mod keepsake;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ledger::mapping::MapError;
 use ledger::wire::ObjectEntry;
@@ -16,6 +17,9 @@ use ledger::{Contents, Owner, Recycling, SlotIndex};
 use account::Ledger;
 pub use account::{Closed, Held, Objects, Posted, Reading, What, inode};
 use keepsake::Keepsake;
+
+/// All accounts are asked for what they keep at most this often, for each device.
+const PRESS: Duration = Duration::from_secs(1);
 
 /// 16 bytes of a device's UUID, as the driver's `cuDeviceGetUuid` gives them.
 pub type Uuid = [u8; 16];
@@ -59,6 +63,8 @@ pub struct Ledgers {
     mode: Option<ledger::Mode>,
     /// Number of the latest account.
     latest: u32,
+    /// When all accounts were last asked for what they keep, by device.
+    pressed: BTreeMap<usize, Instant>,
 }
 
 impl Ledgers {
@@ -73,6 +79,7 @@ impl Ledgers {
             accounts: BTreeMap::new(),
             mode: Some(mode),
             latest: 0,
+            pressed: BTreeMap::new(),
         }
     }
 
@@ -191,10 +198,21 @@ impl Ledgers {
         }
     }
 
-    /// Wants back what any account's clients keep idle on `device`.
-    pub fn press(&self, device: usize) {
-        for ledger in self.accounts.values() {
+    /// Wants back what clients of `account`, which was refused something, keep idle on `device`; where the device itself is
+    /// full, what those of all accounts keep: of these at most once a second, whoever is refused.
+    pub fn press(&mut self, account: &str, device: usize, full: bool, now: Instant) {
+        if let Some(ledger) = self.accounts.get(account) {
             ledger.press(device);
+        }
+        let last = self.pressed.get(&device);
+        if !full || last.is_some_and(|last| now.saturating_duration_since(*last) < PRESS) {
+            return;
+        }
+        self.pressed.insert(device, now);
+        for (name, ledger) in &self.accounts {
+            if name != account {
+                ledger.press(device);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The ledgers as the daemon uses them, with the client's side of the ledger beside.
 
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use ledger::account::{Client, Refusal};
 use ledger::ring::{Event, Kind, Reason};
@@ -257,4 +258,25 @@ fn objects_of_an_unknown_layout_are_not_taken_over() {
             .vacate("a", SlotIndex::client(1).unwrap(), &mut Vec::new())
             .is_ok()
     );
+}
+
+#[test]
+fn who_is_refused_asks_others_for_what_they_keep_at_most_once_a_second() {
+    let mut ledgers = Ledgers::new(false);
+    for account in ["a", "b"] {
+        ledgers.open(account, &grants()).unwrap();
+    }
+    let pressure = |ledgers: &Ledgers, account: &str| {
+        let (_, fds) = ledgers.objects(account, None).unwrap();
+        View::<ledger::Policy>::open(fds[0]).unwrap().pressure()
+    };
+    let start = Instant::now();
+    let mut press = |full: bool, millis: u64| {
+        ledgers.press("a", 0, full, start + Duration::from_millis(millis));
+        [pressure(&ledgers, "a"), pressure(&ledgers, "b")]
+    };
+    assert_eq!(press(false, 0), [1, 0], "a cap is the account's own");
+    assert_eq!(press(true, 1), [2, 1]);
+    assert_eq!(press(true, 1000), [3, 1]);
+    assert_eq!(press(true, 1001), [4, 2]);
 }

@@ -2,11 +2,14 @@
 //!
 //! Next: `recycler/captures.rs`.
 
+use core::ptr::null_mut;
+
 use driver::abi::{
-    CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphRecaptureCallback, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUstreamCigCaptureParams, c_void,
+    CUcontext, CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphRecaptureCallback, CUstream,
+    CUstreamCaptureMode, CUstreamCaptureStatus, CUstreamCigCaptureParams, c_void,
 };
 
+use crate::books::Books;
 use crate::deferred::Stream;
 use crate::guard::{Call, Verdict};
 
@@ -49,9 +52,20 @@ pub unsafe fn begin_again(
     begin_in(call, stream)
 }
 
+/// The stream's context; the current one where the driver cannot say.
+fn context_of(call: &Call<'_>, books: &Books, stream: CUstream) -> usize {
+    let mut context: CUcontext = null_mut();
+    // SAFETY: the driver writes one handle; it judges the stream itself.
+    let asked = unsafe { call.driver.cuStreamGetCtx(call.stream_api, stream, &mut context) };
+    match asked {
+        Ok(()) => context as usize,
+        Err(_) => books.current(call).map_or(0, |context| context as usize),
+    }
+}
+
 fn begin_in(call: &Call<'_>, stream: CUstream) -> Verdict {
     let books = call.books_if_attached()?;
-    let context = books.current(call).map_or(0, |context| context as usize);
+    let context = context_of(call, books, stream);
     let captures = &books.recycler.captures;
     captures.begin();
     if let Err(error) = call.pass() {
@@ -81,7 +95,7 @@ fn end_in(call: &Call<'_>, stream: CUstream) -> Verdict {
             .cuStreamIsCapturing(call.stream_api, stream, &mut status)
     };
     if asked.is_ok() && status == 0 {
-        let context = books.current(call).map_or(0, |context| context as usize);
+        let context = context_of(call, books, stream);
         let captures = &books.recycler.captures;
         captures.ended(Stream::of(stream, call.stream_api, context));
     }

@@ -18,6 +18,9 @@ use crate::guard::{Call, Otherwise, Verdict};
 /// reach it, which nobody asks but those who are about to let one.
 const KNOWN_BY: [CUpointer_attribute; 3] = [5, 7, 15];
 
+/// An address in the page in which no memory of any kind ever is.
+const NOTHING: CUdeviceptr = 16;
+
 fn expose(call: &Call<'_>, address: CUdeviceptr) -> Verdict {
     let books = call.books_if_attached()?;
     books.live.lock().expose(address);
@@ -102,24 +105,45 @@ pub unsafe fn attribute(
     }
 }
 
-/// Of memory that was freed the driver says nothing here either, but as zeroes and not as an error: that is left to it, which
-/// still knows the block.
+/// Of memory that was freed the driver says nothing here either, but by default values and not by an error: it is asked about
+/// an address at which nothing is.
 pub unsafe fn attributes(
     call: &Call<'_>,
     count: c_uint,
     attributes: *mut CUpointer_attribute,
-    _data: *mut *mut c_void,
+    data: *mut *mut c_void,
     address: CUdeviceptr,
 ) -> Verdict {
     if attributes.is_null() {
         return Err(Otherwise::Forward);
     }
+    let books = call.books_if_attached()?;
+    if books.recycler.covers(address) {
+        // SAFETY: the program's own call but for the address, which is only looked up.
+        let asked = unsafe {
+            call.driver
+                .cuPointerGetAttributes(call.stream_api, count, attributes, data, NOTHING)
+        };
+        return Ok(asked?);
+    }
     // SAFETY: the program passed so many to the driver, which reads them too.
     let asked = unsafe { core::slice::from_raw_parts(attributes, count as usize) };
     if asked.iter().any(|attribute| KNOWN_BY.contains(attribute)) {
-        call.books_if_attached()?.live.lock().expose(address);
+        books.live.lock().expose(address);
     }
     Err(Otherwise::Forward)
+}
+
+pub unsafe fn address_range(
+    call: &Call<'_>,
+    _base: *mut CUdeviceptr,
+    _bytes: *mut usize,
+    address: CUdeviceptr,
+) -> Verdict {
+    match call.books_if_attached()?.recycler.covers(address) {
+        true => Err(CudaError::NOT_FOUND.into()),
+        false => Err(Otherwise::Forward),
+    }
 }
 
 /// Frames are handed to another process by their addresses, which are read nowhere else: nothing is recycled here any more.

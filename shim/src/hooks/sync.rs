@@ -59,11 +59,22 @@ pub unsafe fn destroy(call: &Call<'_>, stream: CUstream) -> Verdict {
     if books.deferred.is_empty() && !books.recycler.captures.any() {
         return Err(Otherwise::Forward);
     }
-    call.pass()?;
     let stream = Stream::of(stream, call.stream_api, 0);
-    books.deferred.lose(stream);
-    books.recycler.captures.ended(stream);
-    Ok(())
+    // Before the call: afterwards another stream may have the handle, and capture.
+    let captures = books.recycler.captures.take(stream);
+    let result = call.pass();
+    match result {
+        Ok(()) => {
+            books.deferred.lose(stream);
+            captures.iter().for_each(|_| books.recycler.captures.failed());
+        }
+        Err(_) => {
+            for (stream, context) in captures {
+                books.recycler.captures.begun(stream, context);
+            }
+        }
+    }
+    Ok(result?)
 }
 
 /// Forwards where nothing waits for a synchronisation; else gives back what had been freed before it began.

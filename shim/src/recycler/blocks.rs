@@ -368,3 +368,19 @@ impl Blocks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_covers_nothing_is_no_batch() {
+        let mut blocks = Blocks::new();
+        let event = 0x5 as CUevent;
+        for _ in 0..3 {
+            blocks.close(0, vec![Ticket { context: 1, event }], false);
+        }
+        assert!(blocks.oldest_closed().is_none());
+        assert_eq!(blocks.spare.len(), 3);
+    }
+}

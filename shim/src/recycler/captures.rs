@@ -40,7 +40,7 @@ impl Captures {
         self.gate.shut();
     }
 
-    /// That call failed.
+    /// That call failed; or what [`Captures::take`] took has ended.
     pub fn failed(&self) {
         self.gate.open();
     }
@@ -53,6 +53,16 @@ impl Captures {
     /// `stream` captures no more.
     pub fn ended(&self, stream: Stream) {
         self.end(|(of, _)| *of == stream);
+    }
+
+    /// Takes out what is known of `stream`: each is yet to be ended, by [`Captures::failed`], or put back, by
+    /// [`Captures::begun`].
+    pub fn take(&self, stream: Stream) -> Vec<(Stream, usize)> {
+        if !self.any() {
+            return Vec::new();
+        }
+        let of = |capture: &mut (Stream, usize)| capture.0 == stream;
+        self.streams.lock().extract_if(.., of).collect()
     }
 
     /// `context` is gone.

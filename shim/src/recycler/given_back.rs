@@ -84,6 +84,23 @@ impl Books {
         taken
     }
 
+    /// `context` may have ended, and then another one has its handle: what was kept of it is nobody's, and stays charged until
+    /// its address is handed out again or the context ends for certain.
+    pub fn lose_kept(&self, context: usize, until: u64) {
+        for block in self.recycler.drop_kept(context, until) {
+            self.account(block.allocation.account)
+                .reclassify(block.charge(), Class::Idle, Class::Device);
+            let lost = Allocation {
+                class: Class::Device,
+                plain: None,
+                ..block.allocation
+            };
+            if !self.live.lock().put_back(block.pointer, lost) {
+                self.settle(block.pointer, lost);
+            }
+        }
+    }
+
     fn give_back_block(&self, call: &Call<'_>, block: Block) -> u64 {
         self.account(block.allocation.account)
             .reclassify(block.charge(), Class::Idle, Class::Device);

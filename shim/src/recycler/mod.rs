@@ -106,6 +106,11 @@ impl Recycler {
     /// The driver ended `context`, and with it its blocks that were allocated up to the instant `until`.
     pub fn drop_context(&self, context: usize, until: u64) -> Vec<Block> {
         self.captures.context_ended(context);
+        self.drop_kept(context, until)
+    }
+
+    /// What is kept of a context, and what belongs to it, in case it ended.
+    pub fn drop_kept(&self, context: usize, until: u64) -> Vec<Block> {
         let mut blocks = self.blocks.lock();
         let gone = blocks.take_context(context, until);
         self.is_off.store(blocks.has_given_up(), Relaxed);

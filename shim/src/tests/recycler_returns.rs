@@ -11,10 +11,24 @@ use ledger::{Contents, Recycling};
 use super::recycler::{BLOCK, CAP, second_context, stage, submit, synchronise};
 use super::world::{self, PRIMARY};
 use super::*;
-use crate::hooks::{capture, context};
+use crate::hooks::{capture, context, exposure};
 
 /// Lets another thread do something while a driver call of this one is under way.
 fn meanwhile(stage: &Arc<Stage>, before: &'static str, work: impl FnOnce(&Stage) + Send + 'static) {
+    in_another_thread(stage, before, true, work);
+}
+
+/// After what that call does, and before it returns.
+fn afterwards(stage: &Arc<Stage>, after: &'static str, work: impl FnOnce(&Stage) + Send + 'static) {
+    in_another_thread(stage, after, false, work);
+}
+
+fn in_another_thread(
+    stage: &Arc<Stage>,
+    name: &'static str,
+    before: bool,
+    work: impl FnOnce(&Stage) + Send + 'static,
+) {
     let other = stage.clone();
     let work = move || {
         std::thread::scope(|scope| {
@@ -25,7 +39,11 @@ fn meanwhile(stage: &Arc<Stage>, before: &'static str, work: impl FnOnce(&Stage)
         });
     };
     let mut state = stage.state.lock().unwrap();
-    state.before.insert(before, Box::new(work));
+    let moments = match before {
+        true => &mut state.before,
+        false => &mut state.after,
+    };
+    moments.insert(name, Box::new(work));
 }
 
 fn keep(stage: &Stage) -> u64 {
@@ -152,4 +170,107 @@ fn a_green_context_ends_recycling() {
     synchronise(&stage);
     assert_eq!(stage.class(Class::Idle), 0);
     stage.assert_exact();
+}
+
+/// Another thread retains the primary context while this one ends it: it is another one under the same handle.
+#[test]
+fn blocks_of_a_primary_context_that_ended_are_not_handed_out_in_the_next() {
+    let retain = |stage: &Stage| {
+        let mut context = null_mut();
+        call!(*stage, cuDevicePrimaryCtxRetain => context::retain, &raw mut context, 0).unwrap();
+    };
+    for reset in [true, false] {
+        let stage = Arc::new(stage(Recycling::Elide));
+        let block = keep(&stage);
+        let ends = if reset {
+            "cuDevicePrimaryCtxReset_v2"
+        } else {
+            "cuDevicePrimaryCtxRelease_v2"
+        };
+        afterwards(&stage, ends, retain);
+        if reset {
+            call!(*stage, cuDevicePrimaryCtxReset_v2 => context::reset, 0).unwrap();
+            stage.assert_exact();
+        } else {
+            call!(*stage, cuDevicePrimaryCtxRelease_v2 => context::release, 0).unwrap();
+        }
+        assert_eq!(stage.class(Class::Idle), 0);
+        assert!(stage.physical() <= stage.used());
+        assert!(!stage.state.lock().unwrap().is_there(block));
+        assert_ne!(alloc(&stage, BLOCK), Ok(block));
+        call!(*stage, cuDevicePrimaryCtxRelease_v2 => context::release, 0).unwrap();
+        assert_eq!((stage.used(), stage.physical()), (0, 0));
+    }
+}
+
+#[test]
+fn a_capture_ends_with_the_context_of_its_stream() {
+    let stage = stage(Recycling::Elide);
+    let other = second_context(&stage);
+    stage.state.lock().unwrap().current = PRIMARY;
+    stage.state.lock().unwrap().streams.insert(0x77, other);
+    call!(stage, cuStreamBeginCapture_v2 => capture::begin, 0x77 as CUstream, 0).unwrap();
+    let block = alloc(&stage, BLOCK).unwrap();
+    free(&stage, block).unwrap();
+    assert_eq!(stage.class(Class::Idle), 0);
+    call!(stage, cuCtxDestroy_v2 => context::destroy, other as CUcontext).unwrap();
+    keep(&stage);
+}
+
+#[test]
+fn a_stream_that_gets_the_handle_of_a_destroyed_one_captures_all_the_same() {
+    let stage = Arc::new(stage(Recycling::Elide));
+    let begin = |stage: &Stage| {
+        call!(*stage, cuStreamBeginCapture_v2 => capture::begin, 0x77 as CUstream, 0).unwrap();
+    };
+    begin(&stage);
+    stage.state.lock().unwrap().captures.clear();
+    afterwards(&stage, "cuStreamDestroy_v2", begin);
+    call!(*stage, cuStreamDestroy_v2 => sync::destroy, 0x77 as CUstream).unwrap();
+    let block = alloc(&stage, BLOCK).unwrap();
+    free(&stage, block).unwrap();
+    assert_eq!(stage.class(Class::Idle), 0);
+}
+
+#[test]
+fn every_question_about_a_freed_block_is_answered_as_about_no_block() {
+    let stage = stage(Recycling::Elide);
+    let block = keep(&stage);
+    let (mut base, mut bytes) = (0, 0usize);
+    let asked = call!(stage, cuMemGetAddressRange_v2 => exposure::address_range, &raw mut base, &raw mut bytes, block);
+    assert_eq!(asked, Err(CudaError::NOT_FOUND));
+    let (mut list, mut answer) = ([3 as CUpointer_attribute], 1u64);
+    let mut data: [*mut c_void; 1] = [(&raw mut answer).cast()];
+    let (list, data) = (list.as_mut_ptr(), data.as_mut_ptr());
+    call!(stage, cuPointerGetAttributes => exposure::attributes, 1, list, data, block).unwrap();
+    assert_eq!(answer, 0);
+    assert_eq!(alloc(&stage, BLOCK), Ok(block));
+    call!(stage, cuPointerGetAttributes => exposure::attributes, 1, list, data, block).unwrap();
+    assert_eq!(answer, block);
+}
+
+#[test]
+fn a_certificate_that_fails_once_is_asked_for_again() {
+    for name in ["cuEventQuery", "cuCtxRecordEvent", "cuEventCreate"] {
+        let stage = stage(Recycling::Elide);
+        let block = keep(&stage);
+        stage.fail_next(name, CudaError::INVALID_VALUE.code());
+        assert_ne!(alloc(&stage, BLOCK), Ok(block), "{name}");
+        assert_eq!(alloc(&stage, BLOCK), Ok(block), "{name}");
+    }
+}
+
+/// Memory may be missing for what is charged to nobody.
+#[test]
+fn any_call_of_ours_that_lacks_memory_gets_what_is_kept() {
+    let stage = stage(Recycling::Elide);
+    keep(&stage);
+    stage.fail_next("cuStreamSynchronize", CudaError::OUT_OF_MEMORY.code());
+    wait(&stage, 0).unwrap();
+    assert_eq!(
+        (stage.class(Class::Idle), stage.calls("cuStreamSynchronize")),
+        (0, 2)
+    );
+    stage.fail_next("cuStreamSynchronize", CudaError::OUT_OF_MEMORY.code());
+    assert_eq!(wait(&stage, 0), Err(CudaError::OUT_OF_MEMORY));
 }

@@ -223,7 +223,7 @@ functions! {
         Ok(())
     }
     fn cuStreamBeginCapture_v2(state, stream: CUstream, _mode: CUstreamCaptureMode) {
-        let context = state.current();
+        let context = state.streams.get(&(stream as usize)).copied().unwrap_or(state.current());
         if state.captures.contains_key(&(stream as usize)) { return Err(CudaError::ILLEGAL_STATE) }
         state.captures.insert(stream as usize, context);
         Ok(())
@@ -233,6 +233,16 @@ functions! {
     }
     fn cuStreamIsCapturing(state, stream: CUstream, status: *mut CUstreamCaptureStatus) {
         put(status, u32::from(state.captures.contains_key(&(stream as usize))))
+    }
+    fn cuStreamGetCtx(state, stream: CUstream, context: *mut CUcontext) {
+        let of = state.streams.get(&(stream as usize)).copied().unwrap_or(state.current());
+        put(context, of as CUcontext)
+    }
+    fn cuMemGetAddressRange_v2(state, base: *mut CUdeviceptr, _bytes: *mut usize, pointer: CUdeviceptr) {
+        if state.blocks.contains_key(&pointer) { put(base, pointer) } else { Err(CudaError::NOT_FOUND) }
+    }
+    fn cuPointerGetAttributes(state, _count: c_uint, _list: *mut CUpointer_attribute, data: *mut *mut c_void, pointer: CUdeviceptr) {
+        put((*data).cast::<u64>(), if state.blocks.contains_key(&pointer) { pointer } else { 0 })
     }
     fn cuIpcGetMemHandle(state, _handle: *mut CUipcMemHandle, pointer: CUdeviceptr) {
         if state.blocks.contains_key(&pointer) { Ok(()) } else { Err(CudaError::INVALID_VALUE) }

@@ -65,6 +65,8 @@ pub struct State {
     events: BTreeMap<usize, (usize, u64)>,
     /// Streams that capture, and their contexts.
     pub captures: BTreeMap<usize, usize>,
+    /// Streams of other contexts than the primary one.
+    pub streams: BTreeMap<usize, usize>,
     /// Captures that somebody else's call spoilt.
     pub spoilt: u32,
     /// What a block was filled with last.
