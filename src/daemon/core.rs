@@ -322,6 +322,7 @@ impl Core {
         if how == [FOR_GOOD] {
             self.store.end();
         }
+        self.run_dir.unlock();
         Ok(())
     }
 

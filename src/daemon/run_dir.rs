@@ -84,6 +84,11 @@ impl RunDir {
         self.has_lock() && sockets.iter().all(|path| path.exists())
     }
 
+    /// Lets the next daemon in at once: a child that was just forked may hold a copy of the lock's descriptor a moment longer.
+    pub fn unlock(&self) {
+        let _ = flock(&self.lock, FlockOperation::Unlock); // it goes with the last descriptor at the latest
+    }
+
     fn has_lock(&self) -> bool {
         let ours = self.lock.metadata().map(|file| (file.dev(), file.ino()));
         let there = fs::metadata(self.path.join(LOCK)).map(|file| (file.dev(), file.ino()));
