@@ -83,6 +83,7 @@ pub struct TrueProcess {
     pub busy_ns: u64,
     pub launches: u64,
     /// Allocations of the process that came to the driver, on whatever device; in the row of its device 0.
+    #[serde(default)]
     pub allocations: u64,
     pub exited: bool,
 }
