@@ -63,6 +63,12 @@ on_a_node!(
         cu!(cuLaunchHostFunc(stream, never as *mut c_void, null_mut())).expect("host function");
         OPEN.store(true, Ordering::SeqCst);
         assert_eq!(cu!(cuStreamSynchronize(stream)), bad);
+        // The thread of callbacks may come later than the one that waited.
+        let watchdog = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while STATUS.load(Ordering::SeqCst) == 0 {
+            assert!(std::time::Instant::now() < watchdog, "a callback is told");
+            std::thread::yield_now();
+        }
         assert_eq!(
             STATUS.load(Ordering::SeqCst),
             700,
