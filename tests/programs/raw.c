@@ -10,7 +10,7 @@
 
 int main(int argc, char **argv)
 {
-    struct { char magic[8]; uint32_t version, role; } hello = { "stintsim", 1, 0 };
+    struct { char magic[8]; uint32_t version, role, share, zero; } hello = { "stintsim", 2, 0, 100, 0 };
     struct { uint32_t kind, device; uint64_t bytes; } charge = { 1, 0, argc > 2 ? strtoull(argv[2], NULL, 10) : 0 };
     struct { uint32_t status, zero; uint64_t value; } reply = { 0 };
     struct sockaddr_un address = { .sun_family = AF_UNIX };
