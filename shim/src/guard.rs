@@ -74,6 +74,7 @@ impl<'a> Call<'a> {
         result
     }
 
+    #[inline]
     fn watched(&self) -> CuResult {
         let result = (self.pass)(self.driver);
         if let Err(error) = result

@@ -68,6 +68,7 @@ impl Recycler {
     }
 
     /// Whether it keeps anything.
+    #[inline]
     pub fn holds(&self) -> bool {
         self.count.load(Relaxed) != 0
     }
@@ -119,10 +120,16 @@ impl Recycler {
     }
 
     /// Takes out the block at exactly this address.
+    #[inline]
     pub fn drop_at(&self, pointer: u64) -> Option<Block> {
-        if !self.holds() {
-            return None;
+        match self.holds() {
+            true => self.take_at(pointer),
+            false => None,
         }
+    }
+
+    #[cold]
+    fn take_at(&self, pointer: u64) -> Option<Block> {
         let mut blocks = self.blocks.lock();
         let gone = blocks.take_at(pointer);
         self.note(&blocks);
