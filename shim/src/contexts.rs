@@ -82,6 +82,13 @@ impl Contexts {
         owners
     }
 
+    /// Whether there are contexts on several devices.
+    pub fn span_devices(&self) -> bool {
+        let mut devices = self.known.values().map(|known| known.here.device);
+        let first = devices.next();
+        devices.any(|device| Some(device) != first)
+    }
+
     /// Enters a context; returns the charge of one that had the same handle and went away unseen.
     fn enter(&mut self, context: CUcontext, here: Here, charge: u64) -> Option<(AccountIndex, u64)> {
         self.serial += 1;

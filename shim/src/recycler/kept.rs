@@ -162,6 +162,8 @@ impl Books {
             Recycling::Off => Recycling::Off,
             _ if account.policy().mode() == ledger::Mode::Observe => Recycling::Off,
             _ if account.clients() > 1 || !self.suits(call) => Recycling::Off,
+            // Copies between devices were seen to begin on memory in use, and why is not known.
+            _ if self.contexts.lock().span_devices() => Recycling::Off,
             recycling => recycling,
         }
     }
