@@ -180,7 +180,7 @@ struct Grown {
     bytes: u64,
     /// The driver told it.
     known: bool,
-    /// No other call was under way.
+    /// No other call was under way, and nothing was freed since the pool was last asked.
     alone: bool,
     fits: bool,
 }
@@ -252,7 +252,8 @@ impl Books {
         let held = begun.reservation.bytes();
         pool.calls -= 1;
         pool.reserved = pool.reserved.saturating_sub(held);
-        let alone = pool.calls == 0 && pool.turn == begun.turn;
+        // A pool that may have shrunk since it was asked grew by more than the difference tells.
+        let alone = pool.calls == 0 && pool.turn == begun.turn && !pool.shrinks;
         // Whoever asked the driver before this may have been told less than is now charged.
         pool.turn += 1;
         let grown = now.map_or(held, |now| now.saturating_sub(pool.charge));

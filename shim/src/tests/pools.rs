@@ -101,6 +101,36 @@ fn a_driver_whose_pools_grow_by_less_is_known_after_the_first() {
     assert_eq!(stage.used(), CONTEXT);
 }
 
+/// Another thread's wait may have shrunk the pool since its charge was last looked at: what it grew by is not the difference.
+#[test]
+fn a_growth_seen_of_a_pool_that_shrank_meanwhile_teaches_nothing() {
+    let stage = Stage::new(200 * MIB, CONTEXT);
+    stage.state.lock().unwrap().growth = 32 * MIB;
+    let small = alloc_async(&stage, 3 * MIB).unwrap();
+    let first = alloc_async(&stage, 31 * MIB).unwrap();
+    assert_eq!(stage.class(Class::Pool), 64 * MIB);
+    free_async(&stage, first, 0).unwrap();
+    // The driver gives back what it can, and nobody tells us.
+    stage.state.lock().unwrap().wait_unseen();
+    let mut blocks = vec![small];
+    // It grows by 32 MiB for each; the charge, by 4 for the second.
+    blocks.extend([33 * MIB, 31 * MIB].map(|bytes| alloc_async(&stage, bytes).unwrap()));
+    stage.assert_exact();
+    assert_eq!(stage.class(Class::Pool), 68 * MIB);
+    let plain = alloc(&stage, 120 * MIB).unwrap();
+    assert_eq!(alloc_async(&stage, 4 * MIB), Err(CudaError::OUT_OF_MEMORY));
+    assert!(
+        stage.state.lock().unwrap().peak <= 200 * MIB,
+        "not even for a moment"
+    );
+    free(&stage, plain).unwrap();
+    for block in blocks {
+        free_async(&stage, block, 0).unwrap();
+    }
+    wait(&stage, 0).unwrap();
+    stage.assert_exact();
+}
+
 /// A pool that once grew by much is no reason to refuse for ever what fits.
 #[test]
 fn a_growth_foreseen_that_does_not_fit_is_tried_by_the_need() {

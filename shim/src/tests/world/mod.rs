@@ -337,6 +337,11 @@ impl State {
             .min(pool.used.max(keep.min(pool.reserved)).next_multiple_of(PAGE));
     }
 
+    /// Somebody waited for everything, past the hooks.
+    pub fn wait_unseen(&mut self) {
+        self.synchronised(None);
+    }
+
     fn synchronised(&mut self, stream: Option<usize>) {
         let stream = stream.map(named);
         let done = |(of, _, _): &mut (usize, u64, Block)| stream.is_none_or(|stream| *of == stream);
