@@ -10,7 +10,7 @@ use std::process::Command;
 
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, setrlimit,
-    waitpid,
+    wait,
 };
 use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
@@ -105,7 +105,8 @@ fn is_for_us_alone(origin: &Origin) -> bool {
 /// so that the shell sees the job stopped.
 fn reap(command: Pid) -> Result<Option<Ended>, Failure> {
     loop {
-        match waitpid(None, WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+        // Whatever process group they made for themselves, as `timeout` and `setsid` do.
+        match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             Ok(Some((pid, status))) if pid == command => {
                 if let Some(ended) = ended(status) {
                     return Ok(Some(ended));

@@ -95,6 +95,19 @@ fn a_command_that_cannot_be_run_is_told_from_one_that_is_not_there() {
 }
 
 #[test]
+fn a_command_with_a_process_group_of_its_own_ends_as_without_us() {
+    let node = Node::start(Setup::quota(""));
+    for (command, code) in [
+        (&["setsid", "true"] as &[&str], 0),
+        (&["timeout", "60", "sh", "-c", "exit 3"], 3),
+        (&["timeout", "-s", "KILL", "0.1", "sleep", "60"], 137),
+    ] {
+        let outcome = run(node.stint(&["run", "--"]).args(command));
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (code, ""), "{command:?}");
+    }
+}
+
+#[test]
 fn an_empty_variable_names_no_run_directory_and_help_is_of_the_program_that_does_the_work() {
     let node = Node::unstarted(Setup::default());
     let outcome = run(node.stint(&["status"]).env("STINT_RUN_DIR", ""));
