@@ -32,7 +32,7 @@ pub struct Advice {
 /// Why no cap is recommended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lacks {
-    /// It held memory for less than [`ENOUGH`].
+    /// It held memory for less than an hour.
     Time,
 }
 

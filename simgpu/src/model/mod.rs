@@ -325,7 +325,7 @@ impl Model {
         (busy, switch, window.permille(at))
     }
 
-    /// As [`Window::sampled`](op::Window::sampled), of the device.
+    /// The same of the window of the device that its utilisation is sampled over.
     pub fn device_sampled(&self, device: usize, at: Ns) -> (u32, Ns) {
         let d = &self.devices[device];
         let mut window = d.window;
