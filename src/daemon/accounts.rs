@@ -66,12 +66,33 @@ impl Core {
             .places
             .values()
             .any(|part| part.carved_from.as_deref() == Some(account));
-        let remains = !place.passing && self.ledgers.why_closed(account).is_none();
+        let closed = self.ledgers.why_closed(account).is_some();
+        let remains = !place.passing && !closed;
         let is_seen = self.observers.values().any(|seen| seen == account);
-        if remains || has_parts || is_seen || self.state.is_active(account) {
+        if remains || has_parts || is_seen {
             return;
         }
-        self.close(account);
+        if !self.state.is_active(account) {
+            self.close(account);
+        } else if closed && !self.seats.values().any(|seat| seat.account == account) {
+            self.make_anew(place.clone());
+        }
+    }
+
+    /// An account that admitted nobody because of what its clients held has none of them any more; launches that live will
+    /// bring it others.
+    fn make_anew(&mut self, place: Place) {
+        let account = &place.account;
+        self.places.remove(account);
+        self.forget_account(account);
+        self.ledgers.close(account);
+        self.apply(Event::Closed {
+            account: account.clone(),
+        });
+        match self.ensure_open(&place) {
+            Ok(()) => self.count_launches(account),
+            Err(Failure { message, .. }) => self.apply(Event::Fault { what: message }),
+        }
     }
 
     /// Drops an account nobody uses.

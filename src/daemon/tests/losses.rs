@@ -114,6 +114,27 @@ fn lost_descriptors_close_their_account_until_its_clients_have_ended() {
     assert_eq!(another.tell("reserve 268435456"), "ok");
 }
 
+/// The keeper leaves with the last client; the launch that brought it goes on and brings another.
+#[test]
+fn an_account_whose_last_client_ended_while_no_daemon_ran_is_open_to_its_launch() {
+    let mut node = TestNode::start(CAP);
+    let (mut head, mut old) = (node.client(), node.client());
+    assert!(head.tell("launch {}").starts_with("default"));
+    old.tell("attach 1");
+    assert_eq!(old.tell("reserve 268435456"), "ok");
+    node.crash();
+    crate::keeper::end(node.path()).unwrap();
+    old.kill();
+    keeper(node.path());
+    node.start_again(CAP);
+    assert_eq!(head.tell("attach 1"), "Admitted 2 devices cap 268435456");
+    assert_eq!(head.tell("reserve 268435456"), "ok");
+    assert_eq!(node.used("default"), 268435456);
+    // The next daemon finds it as it is.
+    node.restart(CAP);
+    assert_eq!(node.used("default"), 268435456);
+}
+
 #[test]
 fn objects_of_another_layout_stay_charged_and_close_their_account() {
     for record_too in [false, true] {
