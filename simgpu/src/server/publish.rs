@@ -40,6 +40,14 @@ impl Server {
                 slot.done.store(generation, Ordering::Release);
             }
         }
+        for &(lane, seq, at) in &self.out.done {
+            if let Some(intake) = self.conns.get(lane.client).and_then(|c| c.as_ref()?.intake()) {
+                let slot = &intake.segment.streams[lane.stream];
+                slot.completed_at.store(at, Ordering::Relaxed);
+                slot.completed.store(seq, Ordering::Release);
+            }
+        }
+        // After what they stand behind: a function may ask whether that is complete, or has broken its context.
         for (lane, cookie) in self.out.host.drain(..) {
             let conn = self.conns.get_mut(lane.client).and_then(Option::as_mut);
             let Some(intake) = conn.and_then(|c| c.intake_mut()) else {
@@ -59,13 +67,6 @@ impl Server {
         }
         if self.out.done.is_empty() {
             return;
-        }
-        for &(lane, seq, at) in &self.out.done {
-            if let Some(intake) = self.conns.get(lane.client).and_then(|c| c.as_ref()?.intake()) {
-                let slot = &intake.segment.streams[lane.stream];
-                slot.completed_at.store(at, Ordering::Relaxed);
-                slot.completed.store(seq, Ordering::Release);
-            }
         }
         let now = self.clock.now();
         // One fence per batch pairs with the waiter's "set target, then look".
