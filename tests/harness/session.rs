@@ -51,6 +51,13 @@ impl Session {
         writeln!(stdin, "{line}").unwrap_or_else(|error| panic!("{line}: the program is gone: {error}"));
     }
 
+    /// The same; whether it was there to read it.
+    #[allow(dead_code, reason = "not every set of tests has programs that may not start")]
+    pub fn is_told(&mut self, line: &str) -> bool {
+        let stdin = self.stdin.as_mut().expect("the session is open");
+        writeln!(stdin, "{line}").is_ok()
+    }
+
     /// The next line it wrote.
     #[track_caller]
     pub fn answer(&mut self) -> String {

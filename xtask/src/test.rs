@@ -168,7 +168,7 @@ fn away_from_the_node(steps: &mut Steps, layout: &Layout) -> Result<std::process
         "--mount",
         "sh",
         "-c",
-        "mount -t tmpfs none /run/stint && exec \"$@\"",
+        "mount -t tmpfs -o mode=755 none /run/stint && exec \"$@\"",
         "sh",
     ]);
     command.arg(cargo.get_program());
