@@ -32,6 +32,7 @@ mod set;
 mod settings;
 mod sockets;
 mod sources;
+mod state_file;
 mod step;
 mod store;
 mod watch;

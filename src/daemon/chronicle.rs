@@ -3,108 +3,51 @@
 //! a daemon killed at once forgets is the last five minutes.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde::{Deserialize, Serialize};
-
 use super::core::Core;
+use super::state_file::{StateFile, Subject};
 use crate::admission::identity::Place;
 use crate::exit::Failure;
 use crate::history::{Advice, History, Lacks, Sample};
 use crate::protocol::recommend::{Device, Recommendation, Recommendations, SCHEMA};
 use crate::state::{Event, Refusal};
 
-const FILE: &str = "history.json";
-/// Version of the file; a newer one is neither read nor overwritten.
-const VERSION: u32 = 1;
+const SUBJECT: Subject = Subject {
+    key: "history",
+    unkept: "the history is kept in memory only",
+    lost: "the history begins anew",
+};
 /// Time between two writes.
 const EVERY: Duration = Duration::from_secs(300);
 /// A longer time between two looks is one in which nobody looked: the machine slept.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
-#[derive(Serialize, Deserialize)]
-struct File {
-    version: u32,
-    history: History,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    version: u32,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Chronicle {
-    /// `None`: it is kept nowhere.
-    path: Option<PathBuf>,
+    file: StateFile,
     history: History,
     /// The high-water marks that were seen already, so that none counts for a later day.
     marks: BTreeMap<String, u64>,
     looked: Option<Instant>,
     written: Instant,
-    /// The last write: a slow disk holds up nobody.
-    writing: Option<JoinHandle<io::Result<()>>>,
-    /// Why it could not be written, as it was told.
-    unwritten: Option<String>,
 }
 
 impl Chronicle {
     /// Takes over what an earlier daemon wrote to `directory`; the message says what is wrong with that.
     pub fn open(directory: Option<&Path>) -> (Chronicle, Option<String>) {
-        let mut chronicle = Chronicle {
-            path: directory.map(|directory| directory.join(FILE)),
-            history: History::default(),
+        let (file, mut history, wrong) = StateFile::open::<History>(directory, SUBJECT);
+        history.trim(SystemTime::now());
+        let chronicle = Chronicle {
+            file,
+            history,
             marks: BTreeMap::new(),
             looked: None,
             written: Instant::now(),
-            writing: None,
-            unwritten: None,
         };
-        let wrong = chronicle.take_over().err();
-        chronicle.history.trim(SystemTime::now());
         (chronicle, wrong)
-    }
-
-    fn take_over(&mut self) -> Result<(), String> {
-        let Some(path) = self.path.clone() else {
-            return Ok(());
-        };
-        let shown = path.display();
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => {
-                self.path = None;
-                return Err(format!("{shown}: {error}: the history is kept in memory only"));
-            }
-        };
-        if let Ok(Version { version }) = serde_json::from_slice(&text)
-            && version > VERSION
-        {
-            self.path = None;
-            return Err(format!(
-                "{shown}: written by a later version ({version}, this one knows {VERSION}): it is left alone, and the history \
-                 kept in memory only"
-            ));
-        }
-        match serde_json::from_slice::<File>(&text) {
-            Ok(file) => self.history = file.history,
-            Err(error) => {
-                let aside = path.with_extension("json.damaged");
-                let moved = fs::rename(&path, &aside).map_or_else(
-                    |error| format!("it cannot be put aside ({error}) and will be overwritten"),
-                    |()| format!("it is put aside as {}", aside.display()),
-                );
-                return Err(format!("{shown}: {error}: the history begins anew; {moved}"));
-            }
-        }
-        Ok(())
     }
 
     fn refused(&mut self, place: &Place, wanted_bytes: u64, now: SystemTime) {
@@ -137,58 +80,24 @@ impl Chronicle {
         }
     }
 
-    /// Writes the file in a thread of its own when it is time. Returns what became of the write before, once.
-    fn write_sometimes(&mut self, now: Instant) -> Option<Result<(), String>> {
-        let finished = self.writing.as_ref().is_some_and(JoinHandle::is_finished);
-        let before = if finished { self.join() } else { None };
-        if self.writing.is_none() && now.saturating_duration_since(self.written) >= EVERY {
-            self.written = now;
-            if let (Some(path), Ok(text)) = (self.path.clone(), self.text()) {
-                let thread = std::thread::Builder::new().name("history".into());
-                self.writing = thread.spawn(move || write(&path, &text)).ok();
-            }
+    /// Writes the file when it is time. The message, told once, is that of the write before.
+    fn write_sometimes(&mut self, now: Instant) -> Option<String> {
+        if self.file.is_writing() {
+            return None;
         }
-        before
+        let before = self.file.outcome();
+        if now.saturating_duration_since(self.written) >= EVERY {
+            self.written = now;
+            self.file.begin(&self.history);
+        }
+        self.file.news(before)
     }
 
     /// Writes the file and waits for it.
     pub fn write_now(&mut self) -> Result<(), String> {
-        self.join(); // what became of the one before is of no matter now
-        let (Some(path), Ok(text)) = (&self.path, self.text()) else {
-            return Ok(());
-        };
-        write(path, &text).map_err(|error| format!("{}: {error}", path.display()))
+        self.file.outcome(); // of no matter now
+        self.file.write_now(&self.history)
     }
-
-    fn text(&self) -> serde_json::Result<String> {
-        serde_json::to_string(&File {
-            version: VERSION,
-            history: self.history.clone(),
-        })
-    }
-
-    /// Waits for the write under way; `None`: there is none.
-    fn join(&mut self) -> Option<Result<(), String>> {
-        let panicked = |_| Err(io::Error::other("the thread that writes it panicked"));
-        let done = self.writing.take()?.join().unwrap_or_else(panicked);
-        let shown = || self.path.as_deref().unwrap_or(Path::new(FILE)).display();
-        Some(done.map_err(|error| format!("{}: {error}", shown())))
-    }
-}
-
-/// The whole file in one step: what is there is always one that was written.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let fresh = path.with_extension("json.new");
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&fresh)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(fresh, path)
 }
 
 /// What an account's use is told of. A part counts for the whole it is carved from; jobs and containers come and go, their
@@ -229,10 +138,8 @@ impl Core {
             sample.used_bytes = sample.used_bytes.saturating_add(of_parts);
             self.chronicle.note(place, sample, elapsed, at);
         }
-        match self.chronicle.write_sometimes(now) {
-            None => {}
-            Some(Ok(())) => self.chronicle.unwritten = None,
-            Some(Err(what)) => self.tell_unwritten(what),
+        if let Some(what) = self.chronicle.write_sometimes(now) {
+            self.apply(Event::Fault { what });
         }
     }
 
@@ -278,12 +185,6 @@ impl Core {
             .saturating_add(refusal.asked_bytes)
             .min(self.state.usable(device));
         self.chronicle.refused(place, wanted, refusal.at);
-    }
-
-    fn tell_unwritten(&mut self, what: String) {
-        if self.chronicle.unwritten.replace(what.clone()).as_ref() != Some(&what) {
-            self.apply(Event::Fault { what });
-        }
     }
 
     /// Writes what there is, at the end.
